@@ -19,26 +19,31 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "tamis"
 TOP = "(top)"  # modules beside the folders
 BUDGETS = {
     # Raised by 9: claims that depend on parameters are one method.
-    "rows": 10182,
+    # Raised by 176: a ranking shows itself (it was in `report` and `cli`).
+    "rows": 10358,
     "learners": 6409,
     # Raised by 664: labels of files are exact, every odd cell is named, and a followed file is recognised by its data.
     "streams": 5766,
-    "cli": 4943,
-    "columns": 4032,
+    "cli": 4339,
+    # Raised by 301: a search shows itself (it was in `report` and `cli`).
+    "columns": 4333,
     # Raised by 125: a measure that is no longer defined is NaN, and `macro_auc`.
-    "evaluate": 5452,
+    # Raised by 1,679: runs, experiments and recommendations show themselves (it was in `report` and `cli`).
+    "evaluate": 7131,
     "summaries": 4490,
     # Raised by 2: shifted features.
-    "cells": 4028,
+    # Raised by 702: a model and its held-out rows show themselves (it was in `report` and `cli`).
+    "cells": 4730,
     # Raised by 5: `macro_auc` in the charts.
-    "report": 3512,
+    "report": 967,
     # Raised by 36: parameters as fields, and input handling that an author of a selector need not see.
     "base": 2279,
     # Raised by 12: copies of a replay share its rows, and kernels use enums.
     TOP: 2165,
     # Raised by 222: reads that are interrupted, the same rows in every form, weights and shifts.
     "checks": 1635,
-    "watch": 1426,
+    # Raised by 167: a watch shows itself (it was in `report` and `cli`).
+    "watch": 1593,
     # Raised by 52: River's rows are validated on arrival.
     "adapters": 1439,
     # Raised by 228: the types of the whole state are validated when a file is loaded.
@@ -51,7 +56,7 @@ BUDGETS = {
     "importance": 656,
     "drift": 638,
     # Raised by 1: `macro_auc`.
-    "terminal": 585,
+    "terminal": 584,
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 LAYOUT = {

@@ -387,7 +387,7 @@ def words(out: Path | None) -> None:
                 f"  ({'abcd'[i]}) true {label}, said {'np'[trace.label]}, {len(trace.values)} words: {path}"
             )
         if out is not None:
-            from tamis.report.acquisition import plot_paths
+            from tamis.cells.acquisition_result import plot_paths
 
             figure = plot_paths(traces, model.classes_, [f"review ({c})" for c in "abcd"], names=names)
             figure.savefig(out / f"words_{method.split(',')[0]}.png", dpi=110)

@@ -309,7 +309,7 @@ def show(done: dict[str, Any], given: argparse.Namespace, names: list[str]) -> N
                 f"\nMean ranks over {len(table)} streams: {ranks}; critical difference {test.critical_difference:.2f}."
             )
             if given.ranks:
-                from tamis.report.ranks import plot_ranks
+                from tamis.report.charts.ranks import plot_ranks
 
                 given.ranks.mkdir(parents=True, exist_ok=True)
                 plot_ranks(test).savefig(given.ranks / f"{learner.replace(' ', '_')}.png", dpi=110)

@@ -61,7 +61,7 @@ from tamis.evaluate.significance import friedman, nemenyi
 from tamis.learners.column_masking import masking_strategy, restrict_columns
 from tamis.options import RunOptions
 from tamis.replay import Replay
-from tamis.report.ranks import plot_ranks
+from tamis.report.charts.ranks import plot_ranks
 from tamis.streams import load_dataset
 
 ROOT = Path(__file__).resolve().parents[1]

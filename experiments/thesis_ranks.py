@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from tamis.evaluate.significance import Nemenyi, bayesian_signed_rank, friedman, nemenyi, wilcoxon
-from tamis.report.ranks import plot_ranks
+from tamis.report.charts.ranks import plot_ranks
 
 ROOT = Path(__file__).resolve().parents[1]
 STATED = {

@@ -109,11 +109,12 @@ def test_run_prints_its_numbers_and_what_was_chosen_when(call):
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert lines[0] == "FIRES on table.csv"
-    assert lines[1] == "1 of 4 features, SGDLogisticRegression (standardised), batches of 50, "
-    assert lines[2] == "test-then-train"
-    assert {line.split()[0] for line in lines if line.startswith("  ") and line.split()[0].isalpha()} >= {
-        "accuracy", "balanced", "kappa", "stability", "changes", "seconds", "rows",
-    }  # fmt: skip
+    text = " ".join(out.split())
+    assert "Learner: SGDLogisticRegression on standardised features." in text
+    assert "1 of 4 features give accuracy " in text
+    for name in ("Mean stability ", "Features selected 1 of 4 ", "Rows per second ", "Accuracy ", "Balanced accuracy ",
+                 "Kappa ", "   frozen selection ", "   majority class "):  # fmt: skip
+        assert name in out or name in text
     heat = next(line for line in lines if "heat" in line)
     pressure = next(line for line in lines if "pressure" in line)
     assert heat.split()[0] == "●"
@@ -127,7 +128,7 @@ def test_json_is_one_document_with_the_numbers_of_the_api(call, here):
     found = json.loads(out)
     assert (code, err) == (0, "")
     assert set(found) == {
-        "summary", "remarks", "dependence", "selected", "chosen", "settings", "written", "error"
+        "verdict", "summary", "remarks", "dependence", "selected", "chosen", "settings", "written", "error"
     }  # fmt: skip
     stream = tamis.open_file(here / "table.csv", label="state")
     result = tamis.prequential(stream, tamis.FIRES(n_features_to_select=1), batch_size=50)

@@ -41,15 +41,19 @@ def test_table_per_stream_beside_the_baselines(call, tmp_path):
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[0] == "SEA"
-    assert lines[1].split() == ["accuracy", "kappa-T", "SA", "RSR", "CUCP", "stable", "sec"]
+    assert lines[0] == "4 methods on 2 streams"
+    text = " ".join(out.split())
+    assert text.index(" pairs of stream and method: it exceeds random subsets of the same size") < text.index(
+        "Mean ranks by accuracy: "
+    )
+    lines = lines[lines.index("SEA") :]
+    assert lines[1].split() == ["method", "accuracy", "kappa-T", "SA", "RSR", "CUCP", "stable", "sec"]
     rows = ["ofs", "fisher", "none", "oracle", "frozen", "random", "majority", "no"]
     assert [line.split()[0] for line in lines[2:10]] == rows
     assert " ±" in lines[2]
     assert lines[11] == "table.csv"
-    assert lines[12].split() == ["accuracy", "AUC", "AP", "R", ".9", "kappa-T", "stable", "sec"]
+    assert lines[12].split() == ["method", "accuracy", "AUC", "AP", "R", ".9", "kappa-T", "stable", "sec"]
     assert "oracle" not in lines[16]
-    assert "Mean ranks by accuracy: " in out
     assert lines[-2:] == ["The results: kept", "The report: compare.html"]
     result = ExperimentResult.load(tmp_path / "kept")
     assert result.methods == ["ofs", "fisher", "none", "oracle"]
@@ -70,9 +74,10 @@ def test_where_a_class_is_rare_ranking_comes_first(call, tmp_path):
     words = ["--selector", "fisher", "--selector", "none", "--seeds", 1, "--frozen-after", 200]
     code, out, _ = call("rare.csv", "--label", "fraud", *words, "--report", "rare.html", "-q")
     assert code == 0
-    first, *rows = out.splitlines()[1:8]
-    assert first.split()[:4] == ["AP", "AUC", "R", ".9"]
-    frozen = next(row for row in rows if row.split()[0] == "frozen")
+    lines = out.splitlines()
+    first, *rows = lines[lines.index("rare.csv") + 1 :][:7]
+    assert first.split()[:5] == ["method", "AP", "AUC", "R", ".9"]
+    frozen = next(row for row in rows if row.startswith("frozen"))
     assert 0.5 < float(frozen.split()[2]) < 1.0  # its AUC, below that of the methods
     page = (tmp_path / "rare.html").read_text(encoding="utf-8")
     order = [page.index(f"<caption>{title}") for title in ("Average precision", "AUC, for", "Accuracy<")]
@@ -111,7 +116,9 @@ def test_failed_cells_are_told_and_the_others_shown(call, monkeypatch):
     code, out, err = call("--stream", SEA, "--selector", "ofs", "--selector", "none", "--seeds", 1, "-q")
     assert code == 1
     assert err == "tamis: failed: SEA, ofs, logistic, seed 0: RuntimeError: no more room\n"
-    assert [line.split()[0] for line in out.splitlines()[2:4]] == ["none", "majority"]
+    lines = out.splitlines()
+    at = lines.index("SEA")
+    assert [line.split()[0] for line in lines[at + 2 : at + 4]] == ["none", "majority"]
     assert "Not saved: --out FOLDER saves every run" in out
     code, out, err = call("--stream", SEA, "--selector", "ofs", "--seeds", 1, "-q", "--report", "none.html")
     assert (code, out, len(err.splitlines())) == (1, "", 1)

@@ -45,7 +45,7 @@ def test_a_run_a_stream_and_a_session(rows):
     assert "&lt;script&gt;" in check(stream)
     result = prequential(stream, tamis.FIRES(n_features_to_select=2), GaussianNB())
     shown = check(result)
-    for text in ("accuracy", "random subsets", "selected at the end", "2 of 4 features", "300 rows"):
+    for text in ("Accuracy", "random subsets", "Features selected", "2 of 4", "300 rows", "The selection"):
         assert text in shown
     session = tamis.IFC2F(cost=0.01, random_state=0).fit(X, y).open()
     assert repr(session).startswith("Session(next ")

@@ -23,9 +23,9 @@ from tamis._interrupts import raise_asynchronous
 from tamis.errors import CheckpointError
 from tamis.persistence import replace_file
 from tamis.persistence.journal import Journal
-from tamis.report.page.document import write_page
 from tamis.streams import follow_files, open_file
 from tamis.summaries.moments import RunningMoments
+from tests.report.runs import make_run
 
 posix = pytest.mark.skipif(os.name == "nt", reason="permissions and signals of POSIX")
 
@@ -37,7 +37,7 @@ def mode_of(path: Path) -> int:
 WRITERS: dict[str, Any] = {
     "replace_file": lambda path: replace_file(path, lambda file: file.write(b"new")),
     "save": lambda path: tamis.save({"rows": 1}, path),
-    "report": lambda path: write_page(path, lambda: "<html></html>"),
+    "report": lambda path: make_run(0).report(path),
 }
 
 

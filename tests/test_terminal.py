@@ -15,11 +15,8 @@ from tamis.evaluate.prequential.result import STEP_COLUMNS
 from tamis.terminal import (
     Watch,
     bar,
-    chosen_features,
-    chosen_steps,
-    feature_map,
+    show,
     show_datasets,
-    show_result,
     show_streams,
 )
 from tamis.terminal.characters import duration, shades, spark
@@ -166,6 +163,7 @@ def result(n_steps=20, names=NAMES):
     ]
     columns = {name: np.full(n_steps, 0.5) for name in STEP_COLUMNS} | {"step": np.arange(n_steps)}
     columns |= {"n_rows": np.full(n_steps, 100), "n_selected": np.full(n_steps, 2)}
+    columns |= {"n_seen": 100 * (np.arange(n_steps) + 1)}
     changes = {
         "step": np.array([e[0] for e in events]),
         "feature": np.array([e[1] for e in events]),
@@ -177,16 +175,29 @@ def result(n_steps=20, names=NAMES):
     return PrequentialResult({"steps": columns, "changes": changes, "scores": {}}, settings, names)
 
 
-def test_chosen_steps_are_those_of_the_selection_map():
-    run = result()
-    wanted = run.selection_map()
-    for j in range(run.n_features):
-        np.testing.assert_array_equal(chosen_steps(run, j), wanted[:, j])
+def shown_lines(screen, run, **options):
+    show(screen, run, **options)
+    return screen.file.getvalue().splitlines()
 
 
 def test_chosen_at_the_end_come_first_then_the_longest():
-    assert chosen_features(result(), 10) == [2, 1, 0, 3]
-    assert chosen_features(result(), 2) == [2, 1]
+    lines = shown_lines(console(100, force_terminal=False), result())
+    strips = [line for line in lines if line.lstrip().startswith(("●", "○"))]
+    assert [line.split()[0] for line in strips] == ["●", "●", "○", "○"]
+    shares = [line.split()[-1] for line in strips]
+    assert shares == ["100%", "50%", "50%", "5%"]
+    two = shown_lines(console(100, force_terminal=False), result(), top=2)
+    assert [line.split()[-1] for line in two if "●" in line or "○" in line] == shares[:2]
+    assert "  and 2 more" in two
+
+
+def test_the_verdict_comes_first_and_remarks_follow():
+    lines = shown_lines(console(100, force_terminal=False), result(), title="A title")
+    assert lines[0] == "A title"
+    run = result()
+    text = " ".join(lines)
+    verdict, remarks = run.verdict(), run.remarks()
+    assert text.index(verdict[:60]) < text.index(remarks[0][:40]) < text.index("Measures")
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 250])
@@ -197,24 +208,27 @@ def test_chosen_at_the_end_come_first_then_the_longest():
 def test_final_table_fits(width, event, encoding):
     buffer = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
     screen = console(width, file=buffer, force_terminal=False)
-    show_result(screen, result(), "FIRES on " + "x" * 300, "detail " * 50, event)
+    run = result()
+    run.event = event and (100 * event[0], event[1])
+    show(screen, run, "FIRES on " + "x" * 300)
     buffer.flush()
     text = buffer.buffer.getvalue().decode(encoding)
     assert max(map(cell_len, text.splitlines())) <= width
     assert "100%" in text
-    assert re.search(r"balanced accuracy +0\.500 ", text)
+    assert re.search(r"Balanced accuracy +0\.500 ", text)
     assert re.search(r"majority class +0\.500 ", text)
-    assert re.search(r"no-change +0\.500 ", text)
+    assert re.search(r"no-change baseline +0\.500 ", text)
     assert ("████" in text) == (encoding == "utf-8")
 
 
 def test_shares_before_and_after():
-    screen = console(100)
     run = result()
-    lines = lines_of(screen, feature_map(screen, run, [0, 1, 2], (10, "it happens")))
-    assert "| it happens" in lines[0]
-    assert [line.split()[-2:] for line in lines[1:]] == [["100%", "0%"], ["0%", "100%"], ["100%", "100%"]]
-    assert lines[0].index("|") == lines[2].index("█")
+    run.event = (1000, "it happens")
+    lines = shown_lines(console(100, force_terminal=False), run)
+    at = next(i for i, line in enumerate(lines) if "| it happens" in line)
+    strips = lines[at + 1 : at + 4]
+    assert [line.split()[-2:] for line in strips] == [["100%", "100%"], ["0%", "100%"], ["100%", "0%"]]
+    assert lines[at].index("|") == strips[1].index("█")
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -260,7 +274,7 @@ def test_streams_fit_the_terminal_and_their_numbers_are_whole(width):
 def test_names_cannot_send_commands_to_the_terminal():
     names = ["\x1b[2Jwiped\nout [bold]", *NAMES[1:]]
     screen = console(100, force_terminal=False)
-    show_result(screen, result(names=names), "t", "d")
+    show(screen, result(names=names))
     assert "?[2Jwiped?out [bold]" in screen.file.getvalue()
 
 

@@ -155,7 +155,7 @@ def test_so_many_rows_are_read_and_no_more(max_rows, n_rows):
     assert {one.rows.sum() for one in found.candidates} <= {n_rows - 100}
     assert shares == sorted(shares)
     assert shares[-1:] in ([], [1.0])
-    assert found.as_dict()["n_features"] == 20
+    assert found.to_dict()["n_features"] == 20
 
 
 def test_sparse_rows_take_the_linear_learner():
@@ -266,7 +266,7 @@ def test_a_frozen_selection_loses_where_the_relevant_columns_change():
     X = rng.normal(size=(5000, 20))
     y = np.where(np.arange(5000) < 1500, X[:, 3], X[:, 12]) > 0
     found = recommend((X, y), learner="naive-bayes", n_draws=1)
-    assert not any("frozen" in remark for remark in found.remarks)
+    assert not any("frozen" in remark for remark in found.run_remarks)
     assert found.best.score > found.figures["frozen_accuracy"] + 0.1
 
 

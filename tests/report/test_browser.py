@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tamis.evaluate import run_experiment
-from tamis.report import write_report
 from tests.report.runs import ELECTRICITY, make_run
 
 selenium = pytest.importorskip("selenium", reason="no selenium: pip install 'tamis[dev]'")
@@ -50,9 +49,9 @@ def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     odd = ["a_very_long_name_without_a_single_space_" * 6, "<script>", "特徴", *(f"x{j}" for j in range(97))]
     return {
-        "usual": write_report(make_run(450, 8, 4, ELECTRICITY), folder / "usual.html"),
-        "odd": write_report(make_run(450, 100, 20, odd, churn=0.9, interrupted=True), folder / "odd.html"),
-        "short": write_report(make_run(1), folder / "short.html"),
+        "usual": make_run(450, 8, 4, ELECTRICITY).report(folder / "usual.html"),
+        "odd": make_run(450, 100, 20, odd, churn=0.9, interrupted=True).report(folder / "odd.html"),
+        "short": make_run(1).report(folder / "short.html"),
         "compared": run_experiment(**COMPARED).report(folder / "compared.html"),
         **searched(folder),
         "watched": watched(folder),
@@ -62,7 +61,6 @@ def report(tmp_path_factory):
 def watched(folder):
     """Return the page of a watch with odd names, whose model uses a feature that is no longer relevant."""
     from tamis import Watch
-    from tamis.report.watching import write_report
 
     X = np.random.default_rng(0).normal(size=(6000, 5))
     y = np.where(np.arange(6000) < 2000, X[:, 0] + X[:, 1] > 0, X[:, 2] + X[:, 1] > 0)
@@ -70,7 +68,7 @@ def watched(folder):
     watch = Watch(feature_names=names)
     for i in range(0, 6000, 200):
         watch.update(X[i : i + 200], X[i : i + 200, 0] + X[i : i + 200, 1] > 0, y=y[i : i + 200])
-    return write_report(watch, folder / "watched.html")
+    return watch.report(folder / "watched.html")
 
 
 def searched(folder):
@@ -78,8 +76,9 @@ def searched(folder):
     import pyarrow as pa
 
     from tamis import IFC2F, AlphaInvesting, Screening
-    from tamis.report import acquisition, columns
-    from tamis.report.ranking import page as ranking
+    from tamis.cells.acquisition_result import AcquisitionResult
+    from tamis.columns.result import ColumnsResult
+    from tamis.rows.screening.ranking import ColumnRanking
 
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 300)
@@ -93,15 +92,13 @@ def searched(folder):
     frame = pa.table(dict(zip(names, X.T, strict=True)))
     selector = AlphaInvesting(model="logistic", trace="all").fit(frame, y)
     model = IFC2F(cost=0.001, random_state=0).fit(frame[:200], y[:200])
-    table = Screening(1.0, scores=["chi2", "mi", "t", "fisher", "gini"], n_bins=9).fit(frame, y).table_
+    screening = Screening(1.0, scores=["chi2", "mi", "t", "fisher", "gini"], n_bins=9).fit(frame, y)
+    ranking = ColumnRanking(screening, n_rows=300, top=8, seconds=1.0)
+    bought = AcquisitionResult(model, frame[:200], y[:200], frame[200:], y[200:])
     return {
-        "ranked": ranking.write_report(
-            table, folder / "ranked.html", n_rows=300, classes=[0, 1], top=8, seconds=1.0
-        ),
-        "columns": columns.write_report(selector, folder / "columns.html"),
-        "bought": acquisition.write_report(
-            model, frame[:200], y[:200], frame[200:], y[200:], folder / "bought.html"
-        ),
+        "ranked": ranking.report(folder / "ranked.html"),
+        "columns": ColumnsResult(selector).report(folder / "columns.html"),
+        "bought": bought.report(folder / "bought.html"),
     }
 
 

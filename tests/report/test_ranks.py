@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tamis.evaluate.significance import nemenyi
-from tamis.report.ranks import draw_ranks, plot_ranks
+from tamis.report.charts.ranks import draw_ranks, plot_ranks
 
 SCORES = np.random.default_rng(4).normal(size=(10, 7)) + 0.6 * np.arange(7)
 NAMES = ["<script>", "$x_1$", "a name " * 20, "d", "e", "f", "特徴"]

@@ -8,7 +8,7 @@ from html import escape
 __all__ = ["html_repr"]
 
 _MOST = 20  # rows of a table
-_LONGEST = 60  # characters of a cell
+_LONGEST, _FACT = 60, 300  # characters of a cell, and of a fact
 
 
 def html_repr(
@@ -38,7 +38,7 @@ def html_repr(
     >>> html_repr("Result", numbers={"<b>": ["1"]})
     '<b>Result</b><table><tbody><tr><th>&lt;b&gt;</th><td>1</td></tr></tbody></table>'
     """
-    text = ", ".join(map(_text, facts))
+    text = ", ".join(_text(fact, _FACT) for fact in facts)
     line = f"<b>{_text(kind)}</b>{' ' + text if text else ''}"
     if not numbers:
         return line
@@ -51,5 +51,5 @@ def html_repr(
     return f"{line}<table>{top}<tbody>{rows}</tbody></table>{more}"
 
 
-def _text(value: str) -> str:
-    return escape(value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…")
+def _text(value: str, at_most: int = _LONGEST) -> str:
+    return escape(value if len(value) <= at_most else f"{value[: at_most - 1]}…")

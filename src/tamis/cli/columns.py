@@ -9,9 +9,9 @@ import typer
 
 from tamis.cli.candidates import MOST_TEXTS, RULES, CandidateOptions, ColumnTask, Rule, find_rule
 from tamis.cli.column_groups import read_groups
-from tamis.cli.columns_output import Output
 from tamis.cli.failure import INTERRUPTED, MisuseError
 from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, command
+from tamis.cli.output import Output
 from tamis.cli.reading import Reading
 from tamis.cli.walk import Walk
 from tamis.errors import TamisError
@@ -185,7 +185,7 @@ def columns(
         _check_groups(generating, max_candidates, checkpoint)
     if reading.missing not in ("mean", "error"):
         raise MisuseError(f"--missing {reading.missing} is not known here: write mean or error.")
-    output = Output(top, save, report, checkpoint, as_json, quiet)
+    output = Output(as_json, quiet, report, {"--save": save, "--checkpoint": checkpoint}, top=top)
     missing, reading.missing = reading.missing, "keep" if reading.missing == "mean" else "error"
     output.check(reading.inputs, force)
     stream = reading.open(classes=False, max_texts=MOST_TEXTS, quiet=quiet)
@@ -199,10 +199,24 @@ def columns(
         walk.go(max_seconds, max_candidates, checkpoint, output.quiet)
     except TamisError as error:
         if walk.n_offered:
-            output.finish(walk, str(error))
+            _finish(walk, output, str(error))
         raise
-    output.finish(walk)
+    _finish(walk, output)
     return INTERRUPTED if walk.ended == "interrupted" else 0
+
+
+def _finish(walk: Walk, output: Output, error: str | None = None) -> None:
+    """Show the result, and write it to the requested files."""
+    import tamis
+
+    matter = walk.matter
+    saved = {"selector": walk.selector, "recipes": walk.recipes(), "texts": matter.texts}
+    output.finish(
+        walk.result(error), {"selector": (output.files["--save"], lambda place: tamis.save(saved, place))},
+        stream=walk.source, rule=matter.rule.name, model=matter.model or None, options=walk.settings,
+        n_rows=len(matter.y), n_columns=matter.columns.n_columns, texts=matter.texts, ended=walk.ended or None,
+        error=error,
+    )  # fmt: skip
 
 
 def _check_groups(generating: CandidateOptions, max_candidates: int | None, checkpoint: str | None) -> None:

@@ -9,18 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tamis.catalog import LEARNERS
-from tamis.cli.compare_output import document_of, show_comparison
 from tamis.cli.failure import FAILED, INTERRUPTED, MisuseError
 from tamis.cli.methods import amount, keys, part, selectors
 from tamis.cli.options import OUTPUT, AsJSON, Force, Panel, Quiet, check_whole, command
-from tamis.cli.output import (
-    check_outputs,
-    print_json,
-    progress,
-    rerun_commands,
-    terminal,
-    warnings_in_one_line,
-)
+from tamis.cli.output import Output, progress, terminal, warnings_in_one_line
 from tamis.cli.reading import ReadingOptions
 from tamis.options import RunOptions
 
@@ -93,7 +85,8 @@ def compare(
 
     if jobs != -1:
         check_whole("--jobs", jobs, 1)
-    check_outputs(files or [], {"--report": report}, {"--out": out}, force=force)
+    output = Output(as_json, quiet, report, folders={"--out": out})
+    output.check(files or [], force)
     for name in stream or []:
         if os.path.isfile(name):
             raise MisuseError(
@@ -116,7 +109,7 @@ def compare(
             on_progress=lambda done: show(done.n_done / done.n_cells, str(done)),
             **options.changed(),
         )
-    return _finish(result, out, report, as_json)
+    return _finish(result, output)
 
 
 def _file_stream(
@@ -167,19 +160,12 @@ def _amounts(opened: dict[str, Stream]) -> dict[str, int | float]:
     return result
 
 
-def _finish(result: ExperimentResult, out: str | None, report: str | None, as_json: bool) -> int:
+def _finish(result: ExperimentResult, output: Output) -> int:
     """Show the result and write it where it is wanted; return the exit code."""
-    written = {} if out is None else {"results": out}
-    done = bool((result.cells["status"] == "done").any())
-    if report is not None and done:
-        written["report"] = str(result.report(report, repeat=rerun_commands()))
-    if as_json:
-        print_json({**document_of(result), "written": written})
-    elif done:
-        show_comparison(terminal(), result)
-        for name, place in written.items():
-            print(f"The {name}: {place}")
-        if out is None and not result.interrupted:
+    out = output.folders["--out"]
+    if output.as_json or (result.cells["status"] == "done").any():
+        output.finish(result, {"results": (out, lambda place: None)})
+        if out is None and not result.interrupted and not output.as_json:
             print("Not saved: --out FOLDER saves every run, and resumes after an interruption.")
     for error in dict.fromkeys(result.failed.values()):
         cells = [cell for cell, why in result.failed.items() if why == error]

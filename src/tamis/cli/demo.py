@@ -6,7 +6,7 @@ from multiprocessing import get_context
 from typing import Annotated, Any
 
 from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, command
-from tamis.cli.run import Output, evaluate
+from tamis.cli.run import RunOutput, evaluate
 from tamis.options import RunOptions
 
 __all__: list[str] = []
@@ -55,19 +55,18 @@ def demo(
     --------
     `tamis demo --report demo.html`
     """
-    output = Output(report, None, None, as_json, quiet)
+    output = RunOutput(as_json, quiet, report)
     output.check([], force)
     return _show(output)
 
 
-def _show(output: Output) -> int:
+def _show(output: RunOutput) -> int:
     """Run the bundled stream, in which a feature becomes relevant, and print the main results."""
     if not output.as_json:
         print(_BEFORE_THE_DEMO, flush=True)
     from tamis.learners.linear import Perceptron
     from tamis.rows import FIRES
     from tamis.streams import load_dataset
-    from tamis.terminal import chosen_steps
 
     stream = load_dataset("electricity")
     names = stream.feature_names or []
@@ -77,13 +76,13 @@ def _show(output: Output) -> int:
         benefit = pool.apply_async(_benefit)
         result = evaluate(stream, FIRES(n_features_to_select=3), Perceptron(), output, options)
         if result.settings["interrupted"]:
-            return output.finish(result)
+            return output.finish_run(result)
         pays = benefit.get()
     everything = result.summary()["all_accuracy"]
     column = stream.take(stream.n_rows or 1)[0][:, names.index("vicprice")]
     opened = int((column != column[0]).argmax())
     split = int((result.frames["steps"]["n_seen"] <= opened).sum())
-    chosen = {name: chosen_steps(result, j) for j, name in enumerate(names)}
+    chosen = dict(zip(names, result.selection_map().T, strict=True))
     before, after = (
         {name: float(c[part].mean()) for name, c in chosen.items()}
         for part in (slice(split), slice(split, None))
@@ -95,9 +94,9 @@ def _show(output: Output) -> int:
         three=result.summary()["accuracy"],
         all=everything,
     )
-    event = (split, "Victoria's market opens")
-    return output.finish(
-        result, event=event, closing=lesson, market_opened_at_row=opened, accuracy_of_every_feature=everything,
+    result.event = (opened, "Victoria's market opens")
+    return output.finish_run(
+        result, closing=lesson, market_opened_at_row=opened, accuracy_of_every_feature=everything,
         chosen_before=before, chosen_after=after, pays=pays,
     )  # fmt: skip
 

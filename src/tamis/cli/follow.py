@@ -13,9 +13,9 @@ from tamis.cli.failure import FAILED, INTERRUPTED, MisuseError
 from tamis.cli.follow_watch import FollowedWatch
 from tamis.cli.methods import Models
 from tamis.cli.options import OUTPUT, Force, Panel, Quiet, command
-from tamis.cli.output import alone, check_outputs, note, terminal, warnings_in_one_line
+from tamis.cli.output import alone, note, terminal, warnings_in_one_line
 from tamis.cli.reading import ReadingOptions
-from tamis.cli.run import Output, title_of, watch_of
+from tamis.cli.run import RunOutput, title_of, watch_of
 from tamis.options import RunOptions
 
 if TYPE_CHECKING:
@@ -158,10 +158,10 @@ def follow(
     """
     source = followed.check(reading, checkpoint, options)
     _check_watch(watch, alerting, live, port, options)
-    output = Output(report, None, checkpoint, as_json=False, quiet=quiet, save=save)
     out_file = None if out == "-" else out
-    places = {"--checkpoint": checkpoint, "--out": out_file, "--report": report, "--save": save}
-    check_outputs([source], {"--dead-letters": followed.dead_letters, **places}, force=force)
+    files = {"--checkpoint": checkpoint, "--out": out_file, "--save": save}
+    output = RunOutput(False, quiet, report, {"--dead-letters": followed.dead_letters, **files})
+    output.check([source], force)
     with alone(checkpoint, out_file, followed.dead_letters):
         position = None if checkpoint is None else _saved_position(checkpoint, source)
         for place in (out_file, followed.dead_letters) if position is None else ():
@@ -207,8 +207,8 @@ def follow(
             page.close()
         output.models["categories"] = stream.categories
         if out_file is not None and len(result.frames["steps"]["step"]):
-            return output.finish(result) or _exit_code(stream)
-        output.write(result)
+            return output.finish_run(result) or _exit_code(stream)
+        output.write(result, output.writers(result))
         return INTERRUPTED if result.settings["interrupted"] else _exit_code(stream)
 
 

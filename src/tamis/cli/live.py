@@ -49,7 +49,7 @@ class LivePage(LocalPage):
     """
 
     def __init__(self, title: str, port: int = 0) -> None:
-        from tamis.report.page.text import shorten
+        from tamis.report.text import shorten
 
         self.title = title
         self._lock = threading.Lock()

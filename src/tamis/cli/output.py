@@ -13,11 +13,12 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -31,14 +32,15 @@ from tamis.errors import StreamError
 __all__ = [
     "GIVEN",
     "PICTURE_MARK",
+    "Output",
     "alone",
     "check_outputs",
     "deferred_interrupt",
+    "given_command",
     "is_ours",
     "note",
     "print_json",
     "progress",
-    "rerun_commands",
     "terminal",
     "warnings_in_one_line",
     "write_output",
@@ -49,10 +51,90 @@ GIVEN: ContextVar[tuple[str, ...]] = ContextVar("GIVEN", default=())  # the word
 _SILENT = ("--quiet", "-q", "--json", "--force", "--debug")
 
 
-def rerun_commands() -> dict[str, str]:
-    """Return the command line that was given, for the page that shows its result; nothing where there was none."""
+def given_command() -> str:
+    """Return the command line that was given, for the page that shows its result; empty where there was none."""
     words = [word for word in GIVEN.get() if word not in _SILENT]
-    return {"In a shell": shlex.join(["tamis", *words])} if words else {}
+    return shlex.join(["tamis", *words]) if words else ""
+
+
+Writers: TypeAlias = Mapping[str, tuple[str | None, Callable[[str], object]]]
+
+
+@dataclass
+class Output:
+    """How a command shows its result, and the files that it writes; each is checked before the first row is read.
+
+    Attributes
+    ----------
+    as_json, quiet : bool
+    report : str or None
+        File of the page.
+    files, folders : dict of str to str or None
+        Where each further option writes to.
+    top : int
+        Maximum number of rows of a table in the terminal.
+    """
+
+    as_json: bool
+    quiet: bool
+    report: str | None = None
+    files: dict[str, str | None] = field(default_factory=dict)
+    folders: dict[str, str | None] = field(default_factory=dict)
+    top: int = 20
+
+    def check(self, inputs: Iterable[str], force: bool) -> None:
+        """Reject paths that cannot be written, or contain something else."""
+        check_outputs(inputs, {**self.files, "--report": self.report}, self.folders, force=force)
+
+    def finish(
+        self,
+        result: Any,
+        writers: Writers | None = None,
+        title: str | None = None,
+        *,
+        closing: str = "",
+        **more: Any,
+    ) -> None:
+        """Print a result, write its files and print their paths, or print all as one JSON document.
+
+        Parameters
+        ----------
+        result : tamis.report.Result
+        writers : dict of str to (str or None, callable)
+            For each kind of file its path, and what writes it.
+        title : str, optional
+            In place of the result's heading.
+        closing : str
+            Printed after the result.
+        **more
+            Further keys of the JSON document.
+        """
+        if not self.as_json:
+            from tamis.terminal import show
+
+            show(terminal(), result, title, top=self.top)
+            print(f"\n{closing}" * bool(closing))
+        written = self.write(result, writers or {}, title)
+        if self.as_json:
+            print_json({**result.to_dict(), **more, "written": written})
+        else:
+            for name, place in written.items():
+                print(f"The {name}: {place}")
+
+    def write(
+        self,
+        result: Any,
+        writers: Writers,
+        title: str | None = None,
+    ) -> dict[str, str]:
+        """Write the files of a result; return their paths."""
+        page = (self.report, lambda place: result.report(place, title, command=given_command()))
+        written = {}
+        for name, (place, write) in {**writers, "report": page}.items():
+            if place is not None:
+                write(place)
+                written[name] = place
+        return written
 
 
 class SanitisedConsole(Console):

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tamis.rows.screening import Screening
+    from tamis.rows.screening.ranking import ColumnRanking
     from tamis.streams import Stream
 
 __all__ = ["Ranking"]
@@ -121,6 +122,25 @@ class Ranking:
         where = described.get("name") or Path(str(described.get("path", "a stream"))).name
         return f"{SCORE_TITLES[self.scores[0]]} on {'standard input' if where == '-' else where}"
 
+    def result(self, top: int, error: str | None = None) -> ColumnRanking:
+        """Return the ranking as a result."""
+        from tamis.report import Remark
+        from tamis.rows.screening.ranking import ColumnRanking
+
+        note = self.dependence_note()
+        remarks: list[str] = [Remark(f"{note[0].upper()}{note[1:]}.", "note")] if note else []
+        if error or self.interrupted:
+            why = (
+                f"Interrupted by: {error}"
+                if error
+                else "This run was interrupted: only the rows until then count."
+            )
+            remarks.insert(0, why)
+        return ColumnRanking(
+            self.screening, self.columns(), self.title, self.detail, remarks=remarks, n_rows=self.n_rows, top=top,
+            seconds=self.seconds,
+        )  # fmt: skip
+
     def dependence_note(self) -> str:
         """Return a note with the effective number of autocorrelated rows; empty if rows are independent."""
         import numpy as np
@@ -134,8 +154,9 @@ class Ranking:
 
     @property
     def detail(self) -> str:
-        """Number of rows and classes, and further facts."""
-        parts = [f"{self.n_rows:,} rows", f"{len(self.screening.classes_):,} classes"]
+        """Number of columns, rows and classes, and further facts."""
+        n_columns = len(self.screening.table_["feature"]) if self._slots is None else len(self._slots.columns)
+        parts = [f"{n_columns:,} columns, {self.n_rows:,} rows", f"{len(self.screening.classes_):,} classes"]
         if self.screening.half_life is not None:
             parts.append(f"half-life {self.screening.half_life:,g} rows")
         if self.screening.level is not None:
@@ -147,7 +168,7 @@ class Ranking:
             parts.append(f"restarted {len(at):,} time{'s' * (len(at) != 1)}{last}")
         if self.screening.redundancy is not None:
             parts.append(f"the best {self.screening.redundancy:,} ordered by relevance minus redundancy")
-        return ", ".join(parts + ["interrupted"] * self.interrupted)
+        return ", ".join([*parts, *["interrupted"] * self.interrupted, f"{self.seconds:.1f} s"])
 
 
 class _ColumnSlots:

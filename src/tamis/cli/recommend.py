@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from tamis.catalog import find_learner
 from tamis.cli.failure import MisuseError
 from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, command
-from tamis.cli.output import check_outputs, print_json, progress, rerun_commands, terminal
+from tamis.cli.output import Output, progress
 from tamis.cli.reading import Reading, stream_name
-
-if TYPE_CHECKING:
-    from tamis.evaluate.recommendation import Recommendation
 
 __all__ = ["recommend"]
 
@@ -55,7 +52,8 @@ def recommend(
     """
     if learner != "all" and "regression" in find_learner(learner).targets:
         raise MisuseError(f"--learner {learner} predicts numbers: choose a classifier of tamis list.")
-    check_outputs(reading.inputs, {"--report": report}, force=force)
+    output = Output(as_json, quiet, report)
+    output.check(reading.inputs, force)
     stream = reading.open(quiet=quiet)
     from tamis.evaluate.recommendation import recommend as race
 
@@ -67,33 +65,7 @@ def recommend(
             n_draws=n_draws,
             on_progress=lambda share: show(share, "comparing selectors"),
         )
-    command = f"tamis run {shlex.join(reading.words())}"
-    line = f"{command} {recommendation.arguments()}"
+    recommendation.command = f"tamis run {shlex.join(reading.words())}"
     name = reading.dataset or stream_name(str(reading.file))
-    if report is not None:
-        title = f"Which selector for {name}?"
-        recommendation.report(report, title, repeat=rerun_commands(), command=command)
-    if as_json:
-        print_json({**recommendation.as_dict(), "command": line, "report": report})
-        return
-    _show(recommendation, name)
-    print(line)
-    if report is not None:
-        print(f"\nThe report: {report}")
-
-
-def _show(recommendation: Recommendation, name: str) -> None:
-    """Print the candidates with their scores, and the recommendation."""
-    console = terminal()
-    console.print(f"Which selector for {name}?", style="bold", markup=False)
-    console.print(
-        f"{recommendation.n_rows:,} rows, {recommendation.n_features:,} columns, test-then-train",
-        style="dim", markup=False,
-    )  # fmt: skip
-    width = max(len(one.words()) for one in recommendation.candidates)
-    print(f"\n  {'options of tamis run':<{width}}  columns  {recommendation.word:>8}")
-    for one in recommendation.candidates:
-        mark = "  <-" * (one is recommendation.chosen)
-        print(f"  {one.words():<{width}}  {one.size:>7,}  {one.score:>8.3f}{mark}")
-    notes = [recommendation.reason, recommendation.figures_note(), *recommendation.remarks]
-    console.print("", *notes, sep="\n", markup=False, highlight=False)
+    closing = f"{recommendation.command} {recommendation.arguments()}"
+    output.finish(recommendation, title=f"Which selector for {name}?", closing=closing)

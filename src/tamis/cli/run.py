@@ -14,10 +14,9 @@ from tamis.cli.failure import INTERRUPTED, MisuseError
 from tamis.cli.methods import Models
 from tamis.cli.options import OUTPUT, AsJSON, Force, Panel, Quiet, command
 from tamis.cli.output import (
+    Output,
     alone,
-    check_outputs,
     deferred_interrupt,
-    print_json,
     terminal,
     warnings_in_one_line,
     write_output,
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from tamis.streams import Stream
     from tamis.terminal import Watch
 
-__all__ = ["Output", "evaluate", "title_of", "watch_of"]
+__all__ = ["RunOutput", "evaluate", "title_of", "watch_of"]
 
 
 _PROTOCOLS = {"honest": "test-then-train", "paper": "select, test, train"}
@@ -94,7 +93,8 @@ def run(
         raise MisuseError(
             "--checkpoint cannot resume standard input, which can be read only once: save the rows to a file first."
         )
-    output = Output(report, out, checkpoint, as_json, quiet, save=save, columns=columns)
+    files = {"--checkpoint": checkpoint, "--save": save, "--columns": columns}
+    output = RunOutput(as_json, quiet, report, files, {"--out": out})
     output.check(reading.inputs, force)
     waits = _parse_delayed(delayed or [])
     with alone(checkpoint, out):
@@ -106,7 +106,7 @@ def run(
         models = _with_learner(models, reading, options, waits, quiet=quiet)
         selector, learner = models.make(features_of(stream, options)[1])
         kept = replace(options, checkpoint=checkpoint, checkpoint_every=checkpoint_every)
-        return output.finish(evaluate(stream, selector, learner, output, kept))
+        return output.finish_run(evaluate(stream, selector, learner, output, kept))
 
 
 def _parse_delayed(given: list[str]) -> dict[str, int]:
@@ -144,7 +144,7 @@ def _with_learner(
 
 
 def evaluate(
-    stream: Stream, selector: Any, learner: Any, output: Output, options: RunOptions
+    stream: Stream, selector: Any, learner: Any, output: RunOutput, options: RunOptions
 ) -> PrequentialResult:
     """Run test-then-train with a live display; results before an error are kept and shown."""
     from tamis.evaluate import prequential
@@ -177,7 +177,7 @@ def evaluate(
             partial = getattr(error, "result", None)
             failure = error
     if partial is not None and len(partial.frames["steps"]["step"]):
-        output.finish(partial, str(failure))
+        output.finish_run(partial, str(failure))
     raise failure
 
 
@@ -223,33 +223,13 @@ def title_of(stream: dict[str, Any], selector: str | None) -> str:
 
 
 @dataclass
-class Output:
-    """Destinations of the result; each is checked before the run."""
+class RunOutput(Output):
+    """Destinations of the result of a run, and the models for --save."""
 
-    report: str | None
-    out: str | None
-    checkpoint: str | None
-    as_json: bool
-    quiet: bool
+    models: dict[str, Any] = field(default_factory=dict)
 
-    save: str | None = None
-    columns: str | None = None
-    models: dict[str, Any] = field(default_factory=dict)  # the models for --save
-
-    def check(self, inputs: list[str], force: bool) -> None:
-        """Reject paths that cannot be written, or contain something else."""
-        files = {
-            "--report": self.report, "--checkpoint": self.checkpoint, "--save": self.save, "--columns": self.columns,
-        }  # fmt: skip
-        check_outputs(inputs, files, {"--out": self.out}, force=force)
-
-    def finish(
-        self,
-        result: PrequentialResult,
-        error: str | None = None,
-        event: tuple[int, str] | None = None,
-        closing: str = "",
-        **more: Any,
+    def finish_run(
+        self, result: PrequentialResult, error: str | None = None, closing: str = "", **more: Any
     ) -> int:
         """Show the result, write the output files, and return the exit code."""
         if len(result.frames["steps"]["step"]) == 0:
@@ -260,43 +240,23 @@ class Output:
                 f"The stream ends within its first batch of {size:,} rows, used for training only:"
                 " choose a smaller --batch-size, or give at least two rows, one for training and one for testing."
             )
-        if not self.as_json:
-            self._show(result, event, closing)
-        written = self.write(result)
-        if self.as_json:
-            print_json({**_document(result), "written": written, "error": error, **more})
-        else:
-            for name, place in written.items():
-                print(f"The {name}: {place}")
+        self.finish(result, self.writers(result), closing=closing, error=error, **more)
         return INTERRUPTED if result.settings["interrupted"] else 0
 
-    def write(self, result: PrequentialResult) -> dict[str, str]:
-        """Write the output files; return their paths."""
-        written = {}
-        if self.out is not None:
-            written["results"] = str(result.save(self.out))
-        if self.report is not None:
-            written["report"] = str(result.report(self.report))
-        if self.save is not None:
+    def writers(self, result: PrequentialResult) -> dict[str, tuple[str | None, Callable[[str], object]]]:
+        """Return the output files, and what writes each."""
+
+        def save(place: str) -> None:
             import tamis
 
-            has_run = len(result.frames["steps"]["step"]) > 0
-            whole = {"pipeline": result.pipeline()} if has_run else {}
-            tamis.save(self.models | whole, self.save)
-            written["models"] = self.save
-        if self.columns is not None:
-            _write_names(result.selected(), self.columns)
-            written["columns"] = self.columns
-        return written
+            whole = {"pipeline": result.pipeline()} if len(result.frames["steps"]["step"]) else {}
+            tamis.save(self.models | whole, place)
 
-    def _show(self, result: PrequentialResult, event: tuple[int, str] | None, closing: str) -> None:
-        from tamis.terminal import show_result
-
-        console = terminal()
-        show_result(console, result, *_headline(result), event)
-        console.print()
-        if closing:
-            console.print(closing, markup=False)
+        return {
+            "results": (self.folders.get("--out"), result.save),
+            "models": (self.files.get("--save"), save),
+            "columns": (self.files.get("--columns"), lambda place: _write_names(result.selected(), place)),
+        }
 
 
 def _write_names(names: list[str], place: str) -> None:
@@ -313,36 +273,3 @@ def _write_names(names: list[str], place: str) -> None:
     else:
         text.writelines(f"{name}\n" for name in names)
     write_output(place, lambda file: file.write(text.getvalue().encode()))
-
-
-def _headline(result: PrequentialResult) -> tuple[str, str]:
-    settings, total = result.settings, result.summary()
-    selector, learner = (
-        settings[part]["class"].rsplit(".", 1)[-1] if settings[part] else None
-        for part in ("selector", "learner")
-    )
-    options = result.options
-    end = f", interrupted after {total['n_rows']:,.0f} rows" if settings["interrupted"] else ""
-    return (
-        title_of(settings["stream"], selector) + end,
-        f"{total['n_selected']:,.0f} of {total['n_features']:,.0f} features, {learner}"
-        f"{' (standardised)' if settings.get('scale') == 'standard' else ''},"
-        f" {options.batches}, {_PROTOCOLS[options.protocol]}",
-    )
-
-
-def _document(result: PrequentialResult) -> dict[str, Any]:
-    from tamis.terminal import chosen_features, chosen_steps
-
-    summary = result.summary()
-    return {
-        "summary": {name: int(n) if name.startswith("n_") and n == n else n for name, n in summary.items()},
-        "remarks": result.remarks(),
-        "dependence": result.settings.get("dependence"),
-        "selected": result.selected(),
-        "chosen": {
-            result.feature_names[j]: float(chosen_steps(result, j).mean())
-            for j in chosen_features(result, 100)
-        },
-        "settings": result.settings,
-    }

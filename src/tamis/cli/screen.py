@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import csv
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tamis.catalog import SCORE_TITLES
 from tamis.cli.failure import INTERRUPTED, MisuseError, suggestion
 from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, command
+from tamis.cli.output import PICTURE_MARK, Output, write_output
 from tamis.cli.ranking import Ranking
 from tamis.cli.reading import ReadingWithMissing
-from tamis.cli.screen_output import Output
 from tamis.errors import DataError, TamisError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tamis.rows.screening.ranking import ColumnRanking
 
 __all__ = ["screen"]
 
@@ -97,8 +106,10 @@ def screen(
         raise MisuseError(f"--dependence {dependence} must be one of {', '.join(_DEPENDENCE)}.")
     when = _restarts(restarts)
     _check_combination(level, redundancy, half_life, when)
-    output = Output(out, plot, report, top, as_json, quiet)
+    output = Output(as_json, quiet, report, {"--out": out, "--plot": plot}, top=top)
     output.check(reading.inputs, force)
+    if plot is not None:
+        _check_picture(plot)
     stream = reading.open(width="any", quiet=quiet)
     if eps is None and stream.n_features is None:
         eps = 0.01  # the number of columns is unknown and may be large
@@ -121,10 +132,10 @@ def screen(
         ranking.read(batch_size, max_rows, output.quiet)
     except TamisError as error:
         if not ranking.empty_reason():
-            output.finish(ranking, str(error))
+            _finish(ranking, output, str(error))
         raise
     if not (why := ranking.empty_reason()):
-        output.finish(ranking)
+        _finish(ranking, output)
     elif not ranking.interrupted:
         raise DataError(why)
     return INTERRUPTED if ranking.interrupted else 0
@@ -161,3 +172,50 @@ def _restarts(text: str | None) -> str | int | None:
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise MisuseError(f"--restarts {text} is neither drift nor a number of rows.")
     return int(text)
+
+
+def _check_picture(place: str) -> None:
+    from tamis.report.charts.bars import check_picture
+
+    try:
+        check_picture(place)
+    except ValueError as error:
+        raise MisuseError(str(error)) from error
+
+
+def _finish(ranking: Ranking, output: Output, error: str | None = None) -> None:
+    """Show the ranking, and write it to the requested files."""
+    result = ranking.result(output.top, error)
+    writers = {
+        "table": (output.files["--out"], lambda place: _write_csv(result.columns, place)),
+        "plot": (output.files["--plot"], lambda place: _draw(result, place)),
+    }
+    options = ("half_life", "dependence", "n_bins", "eps", "level", "redundancy", "restarts")
+    output.finish(
+        result, writers, stream=ranking.stream.describe(), interrupted=ranking.interrupted,
+        options={name: getattr(ranking.screening, name) for name in options},
+        rows_dependent=ranking.screening.rows_dependent_, error=error,
+    )  # fmt: skip
+
+
+def _draw(result: ColumnRanking, place: str) -> None:
+    from tamis.report.charts.bars import plot_ranking
+
+    scores = {SCORE_TITLES[name]: result.columns[name][: result.top] for name in result.scores}
+    title = f"{result.heading().partition(' on ')[2]}: {result.about()}"
+    figure = plot_ranking(result.columns["feature"][: result.top].tolist(), scores, title)
+    kind = Path(place).suffix[1:].lower()
+    signed = {"Software" if kind == "png" else "Creator": PICTURE_MARK}
+    write_output(place, lambda file: figure.savefig(file, format=kind, dpi=150, metadata=signed))
+
+
+def _write_csv(columns: Mapping[str, NDArray[Any]], place: str) -> None:
+    from tamis.streams.dialect import escape_formula
+
+    texts = {"feature": [escape_formula(str(name)) for name in columns["feature"]]}
+    written = {name: texts.get(name, column.tolist()) for name, column in columns.items()}
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(written)
+    writer.writerows(zip(*written.values(), strict=True))
+    write_output(place, lambda file: file.write(text.getvalue().encode()))

@@ -6,6 +6,7 @@ import contextlib
 import difflib
 import json
 import math
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tamis.catalog import Entry, find
+from tamis.catalog import find
 from tamis.cli.failure import MisuseError
 from tamis.cli.methods import assignment, cells, keys
 from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, check_word, command
-from tamis.cli.output import check_outputs, note, print_json, progress, rerun_commands, terminal
+from tamis.cli.output import Output, note, progress
 from tamis.cli.reading import ReadingWithMissing
 from tamis.errors import DataError
 from tamis.options import model_parameters
@@ -100,6 +101,7 @@ def train(
     Then `tamis acquire clinic.tamis` asks for values one by one.
     """
     import tamis
+    from tamis.cells.acquisition_result import AcquisitionResult
     from tamis.cells.candidates import winner
 
     check_word("--task", reading.task, ("classification", "regression"))
@@ -117,7 +119,8 @@ def train(
     if not 0 <= held_out < 1 or (report is not None and held_out == 0):
         raise MisuseError(f"--held-out {held_out} must be a share below 1, and above 0 for a report.")
     inputs = [*reading.inputs, *([] if isinstance(prices, float) else [cost])]
-    check_outputs(inputs, {"--save": save, "--report": report}, force=force)
+    output = Output(as_json, quiet, report, {"--save": save})
+    output.check(inputs, force)
     table = Table.read(reading.open(classes=not is_number, quiet=quiet))
     prices = _prices_of_columns(prices, cost, table, quiet=quiet)
     learned, held = table.split(held_out, seed, max_rows, is_number=is_number)
@@ -135,25 +138,15 @@ def train(
         model = entry.load()(**model_parameters(entry, seed=seed) | parameters | costs)
         model.fit(fitted, table.y[learned])
         table.name_columns(model)
-        if compares:
-            show(0.95, "comparing with baselines")
-        summary = _summary(model, table, fitted, learned, held, entry, candidates)
-    if save is not None:
-        tamis.save(model, save)
-        summary["model"] = save
-    if report is not None:
-        from tamis.report.acquisition import write_report
-
-        with progress(quiet) as show:
-            write_report(
-                model, fitted, table.y[learned], table.rows(held), table.y[held], report, table.title,
-                on_progress=show, repeat=rerun_commands(),
-            )  # fmt: skip
-        summary["report"] = report
-    if as_json:
-        print_json(summary)
-    else:
-        _show(summary)
+        result = AcquisitionResult(
+            model, fitted, table.y[learned], table.rows(held), table.y[held], table.title,
+            candidates=[vars(one) for one in candidates], on_progress=show,
+        )  # fmt: skip
+        if len(held):
+            show(0.95 if compares else 0.5, "comparing with baselines")
+            _ = result.baselines, result.gain, report is None or result.curves
+    closing = "" if save is None else f"Ask for values one by one: tamis acquire {shlex.quote(save)}"
+    output.finish(result, {"model": (save, lambda place: tamis.save(model, place))}, closing=closing)
 
 
 def _prices(text: str) -> Any:
@@ -347,93 +340,3 @@ def _compare(
     entries = sorted(cells(), key=lambda entry: entry.key != "fixed-subset")  # the reference first
     models = {entry.key: entry.load()(**model_parameters(entry, seed=seed) | costs) for entry in entries}
     return compare_classifiers(models, lambda at: table.rows(rows[at]), table.y[rows], on_progress)
-
-
-def _summary(
-    model: CellClassifier, table: Table, fitted: Any, learned: NDArray[Any], held: NDArray[Any], entry: Entry,
-    candidates: list[Candidate],
-) -> dict[str, Any]:  # fmt: skip
-    from tamis.base import PriceList
-    from tamis.report.acquisition.numbers import baselines
-
-    names = [model.name_of(k) for k in range(len(model.candidates_))]
-    summary: dict[str, Any] = {
-        "method": entry.name, "data": table.title, "n_rows": len(learned), "n_columns": table.X.shape[1],
-        **({} if model._is_regression else {"classes": model.classes_.tolist()}), "may_ask_for": names,
-    }  # fmt: skip
-    if isinstance(model.cost, PriceList) and model.cost.currency:
-        summary["currency"] = model.cost.currency
-    if candidates:
-        summary["candidates"] = [vars(candidate) for candidate in candidates]
-    if len(held):
-        own, *others = baselines(model, fitted, table.y[learned], table.rows(held), table.y[held])
-        model.predict(table.rows(held))
-        summary["held_out"] = {
-            "n_rows": len(held),
-            ("r2" if model._is_regression else "accuracy"): own.accuracy,
-            **({} if own.auc is None else {"auc": own.auc}),
-            "loss": own.loss,
-            "loss_error": own.error,
-            "mean_features": own.n_values,
-            "mean_cost": own.cost,
-            "nothing_acquired": float((model.n_features_used_ == 0).mean()),
-            "baselines": [_named(model, vars(other)) for other in others],
-        }
-    return summary
-
-
-def _named(model: CellClassifier, baseline: dict[str, Any]) -> dict[str, Any]:
-    """Return a baseline with the names of its measures."""
-    names = {"accuracy": "r2"} if model._is_regression else {}
-    return {names.get(key, key): value for key, value in baseline.items() if value is not None}
-
-
-def _show(summary: dict[str, Any]) -> None:
-    console = terminal()
-    asked, measure = summary["may_ask_for"], "accuracy" if "classes" in summary else "r2"
-    kinds = f", {len(summary['classes'])} classes" if "classes" in summary else ""
-    console.print(f"{summary['method']} on {summary['data']}", style="bold", markup=False)
-    console.print(
-        f"{summary['n_rows']:,} training rows{kinds}; may ask for {len(asked):,} of"
-        f" {summary['n_columns']:,} features",
-        style="dim",
-    )
-    if candidates := summary.get("candidates"):
-        console.print(f"\n  {'comparison, three folds':<26}  loss    gain over fixed-subset")
-        for one in candidates:
-            ahead = "" if one is candidates[0] else f"   {one['ahead']:+.4f} ± {one['error']:.4f}"
-            console.print(f"  {one['name']:<26}  {one['loss']:.4f}{ahead}", markup=False)
-    if held := summary.get("held_out"):
-        own = {
-            "name": summary["method"], "loss": held["loss"], measure: held[measure], "auc": held.get("auc"),
-            "cost": held["mean_cost"], "n_values": held["mean_features"],
-        }  # fmt: skip
-        console.print(
-            f"\n  {held['n_rows']:,} held-out rows".ljust(31)
-            + f"loss    {measure:<8}  {'' if own['auc'] is None else 'AUC    '}price   values"
-        )
-        for one in [own, *held["baselines"]]:
-            auc = "" if one.get("auc") is None else f"{one['auc']:.3f}  "
-            console.print(
-                f"  {one['name']:<26}  {one['loss']:.4f}  {one[measure]:.3f}     {auc}{one['cost']:.4f}"
-                f"  {one['n_values']:.2f}",
-                markup=False,
-            )
-        if "currency" in summary:
-            console.print(f"  Losses and prices are in {summary['currency']}.", markup=False)
-        if held["nothing_acquired"] == 1.0:
-            follows = (
-                "decision follows the class proportions"
-                if measure == "accuracy"
-                else "prediction is the mean"
-            )
-            console.print(f"  No value is worth its cost: every {follows}.")
-            if measure == "accuracy":
-                console.print("  To rank rows by probability instead: --method adaptive --set objective=auc")
-    for name in ("model", "report"):
-        if name in summary:
-            console.print(f"\nThe {name}: {summary[name]}", markup=False, soft_wrap=True)
-    if "model" in summary:
-        console.print(
-            f"Ask for values one by one: tamis acquire {summary['model']}", markup=False, soft_wrap=True
-        )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import shlex
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,8 @@ from tamis.cli.output import progress, terminal, warnings_in_one_line
 
 if TYPE_CHECKING:
     from tamis.columns.generators import Progress
+    from tamis.columns.result import ColumnsResult
+    from tamis.report import Reproduction
 
 __all__ = ["Walk"]
 
@@ -171,3 +175,53 @@ class Walk:
             "exhausted": "no more candidates", "max_candidates": "--max-candidates", "max_seconds": "--max-seconds",
             "interrupted": "interrupted",
         }.get(self.ended, self.ended)  # fmt: skip
+
+    def result(self, error: str | None = None) -> ColumnsResult:
+        """Return the decisions as a result."""
+        from tamis.columns.result import ColumnsResult
+        from tamis.report import Remark
+
+        remarks: list[str] = []
+        if error or self.ended == "interrupted":
+            why = (
+                f"Interrupted by: {error}"
+                if error
+                else "This search was interrupted: these are the results so far."
+            )
+            remarks.append(why)
+        if getattr(self.selector, "rows_dependent_", False):
+            remarks.append(Remark("Rows are autocorrelated: the tests use their effective number.", "note"))
+        about = f"{self.detail}. The search stopped: {self.end_reason() or 'an error'}."
+        return ColumnsResult(
+            self.selector, self.heading, about, remarks=remarks, coefficients=self.coefficients(),
+            coefficient_note=self.coefficient_note(), stages=self.stages, seconds=self.seconds,
+            reproduction=self._reproduction(),
+        )  # fmt: skip
+
+    def _reproduction(self) -> Reproduction:
+        """Return the command line, and the lines of Python that do the same."""
+        from tamis.evaluate.prequential.rerun import file_words
+        from tamis.report import Reproduction
+
+        command = ""
+        words = file_words({**self.source, "missing": "error"})
+        if words is not None:
+            for name, value in self.settings.items():
+                words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+            command = shlex.join(["tamis", "columns", *words, "--report", "report.html"])
+        names, pca = self.generating.names(), self.generating.pca
+        calls = ", ".join(
+            f"{name}(X, {pca})" if name == "PrincipalComponents" else f"{name}(X)" for name in names
+        )
+        seed = f", random_state={self.generating.seed}" if self.generating.shuffle else ""
+        texts = '; text as pandas.get_dummies(frame, prefix_sep="=") makes it' if self.matter.texts else ""
+        made = re.sub(r"\s+", " ", repr(self.selector))
+        python = [
+            f"from tamis import {type(self.selector).__name__}",
+            f"from tamis.columns.generators import Chain, explore, {', '.join(sorted(names))}",
+            "",
+            f"# X: a frame of the columns, y: the label{texts}",
+            f"exploration = explore({made}, Chain({calls}{seed}), y)",
+            "exploration.selector.selected_, exploration.transform(X)",
+        ]
+        return Reproduction(command, "\n".join(python))

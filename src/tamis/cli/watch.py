@@ -15,7 +15,7 @@ from tamis._json import null_nonfinite
 from tamis.cli.alerting import Alerting, check_names, update_watch
 from tamis.cli.failure import MisuseError
 from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, command
-from tamis.cli.output import alone, check_outputs, print_json, progress, rerun_commands, terminal
+from tamis.cli.output import Output, alone, progress
 from tamis.cli.reading import ReadingWithMissing
 from tamis.cli.watch_checkpoint import SavedWatch, saved_watch
 from tamis.errors import CheckpointError, DataError
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tamis.streams import Stream
-    from tamis.watch import Watch
 
 __all__ = ["watch"]
 
@@ -87,8 +86,8 @@ def watch(
 
     _check(reading, task, checkpoint)
     rules, send = alerting.read_rules(), alerting.sender()
-    places = {"--alerts": alerts, "--report": report, "--checkpoint": checkpoint}
-    check_outputs(reading.inputs, places, force=force)
+    output = Output(as_json, quiet, report, {"--alerts": alerts, "--checkpoint": checkpoint})
+    output.check(reading.inputs, force)
     reading.keep = [*(reading.keep or []), prediction]
     settings = {"task": task, "delay": delay, "half_life": half_life, "patience": patience}
     with alone(checkpoint, alerts):
@@ -125,19 +124,7 @@ def watch(
                     journal.write(item)
                 saved.keep()
         saved.keep(at_once=True)
-    if report is not None:
-        from tamis.report.watching import write_report
-
-        write_report(
-            saved.watched, report, f"Watch of {Path(str(reading.file)).name}", repeat=rerun_commands()
-        )
-    if as_json:
-        print_json({
-            "n_rows": saved.watched.n_rows_, "n_labelled": saved.watched.n_labelled_,
-            "features": saved.watched.table(), "performance": saved.watched.performance(), "alerts": saved.alerts,
-        })  # fmt: skip
-    else:
-        _show(saved.watched)
+    output.finish(saved.watched, title=f"Watch of {Path(str(reading.file)).name}", alerts=saved.alerts)
 
 
 def _check(reading: ReadingWithMissing, task: str, checkpoint: str | None) -> None:
@@ -250,32 +237,3 @@ def _iso(seconds: float) -> str | None:
         return datetime.fromtimestamp(seconds, UTC).isoformat()
     except (ValueError, OverflowError, OSError):  # missing, or not a time
         return None
-
-
-def _show(result: Watch) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from tamis.terminal import printable
-
-    grid = Table(box=None, padding=(0, 2, 0, 0))
-    for name in ("feature", "state", "since", "relevance", "reliance", "psi"):
-        if name == "feature":
-            grid.add_column(name, no_wrap=True, overflow="ellipsis", ratio=1)
-        else:
-            grid.add_column(name, justify="left" if name == "state" else "right", no_wrap=True)
-    order = {"used but no longer relevant": 0, "relevant but unused": 1, "used and relevant": 2}
-    rows = sorted(result.table(), key=lambda row: (order.get(row["state"], 3), -row["reliance_share"]))
-    for row in rows:
-        numbers = [row[name] for name in ("relevance_share", "reliance_share", "psi")]
-        cells = ["" if number != number else f"{number:.3f}" for number in numbers]
-        since = "" if row["state"] == "unknown" else f"{row['since']:,}"
-        grid.add_row(Text(printable(row["feature"])), row["state"], since, *cells)
-    console = terminal()
-    console.print(grid)
-    measures = {name: value for name, value in result.performance().items() if value == value}
-    if measures:
-        console.print(Text(", ".join(f"{name} {value:.3f}" for name, value in measures.items()), style="dim"))
-    n = len(result.alerts_)
-    counts = f"{result.n_rows_:,} rows, {result.n_labelled_:,} with labels, {n:,} alert{'s' * (n != 1)}"
-    console.print(Text(counts, style="dim"))

@@ -9,20 +9,22 @@ error is that of the paired difference to the best over the blocks of rows. All 
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tamis._validation import check_number
-from tamis.base.html_repr import html_repr
 from tamis.catalog import find_learner
 from tamis.errors import DataError, UnknownNameError
 from tamis.evaluate.candidates import Candidate, FirstRows, paired
 from tamis.options import RunOptions
+from tamis.report.charts.chart import Axis, Chart, Line, VerticalLines, axis, limits, trend
+from tamis.report.content import Cell, Code, Remark, Reproduction, Score, Section, Table
+from tamis.report.number_format import NAME_OF, count, fraction
+from tamis.report.result import Result
+from tamis.report.text import lower, plural
 from tamis.streams.any_source import as_stream
 from tamis.summaries.label_series import LabelSeries
 from tamis.summaries.paired_losses import PairedLosses
@@ -30,6 +32,7 @@ from tamis.summaries.paired_losses import PairedLosses
 __all__ = ["Recommendation", "recommend"]
 
 _ROWS = 5000  # to read by default
+_STYLES = {"forward": 1, "fires": 2, "fisher": 3, "fisher-recent": 4, "joint": 5}
 _WORD_FOR = {"accuracy": "accuracy", "auc": "AUC"}
 # The selectors of the comparison of `Auto` that can be named on the command line, and their parameters.
 _SELECTORS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -42,7 +45,7 @@ _SELECTORS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @dataclass(repr=False)
-class Recommendation:
+class Recommendation(Result):
     """The recommendation of :func:`recommend`, and the runs that support it.
 
     Attributes
@@ -62,10 +65,15 @@ class Recommendation:
         The reason, in a few sentences.
     measure : {"accuracy", "auc"}
         The criterion of the comparison.
-    remarks : list of str
+    run_verdict : str
+        The verdict of that run.
+    run_remarks : list of str
         The remarks of that run: baselines that it does not exceed.
     threshold : str
         The decision threshold of that run and its performance, as in :meth:`PrequentialResult.threshold_note`.
+    n_draws : int
+    command : str
+        `tamis run` with the options of the stream; those of the recommendation are appended.
     """
 
     chosen: Candidate
@@ -77,9 +85,11 @@ class Recommendation:
     n_features: int
     reason: str
     measure: str = "accuracy"
-    remarks: list[str] = field(default_factory=list)
+    run_verdict: str = ""
+    run_remarks: list[str] = field(default_factory=list)
     threshold: str = ""
-    n_draws: int = field(default=RunOptions.n_draws)
+    n_draws: int = RunOptions.n_draws
+    command: str = "tamis run FILE --label NAME"
 
     def __repr__(self) -> str:
         return f"Recommendation({self.arguments()!r}, {self.word} {self.chosen.score:.3f})"
@@ -113,11 +123,6 @@ class Recommendation:
             )
         return note.strip()
 
-    def _repr_html_(self) -> str:
-        shown = {one.words(): [f"{one.size:,} columns: {one.score:.3f}"] for one in self.candidates}
-        facts = [f"{self.arguments()}: {self.reason}", self.figures_note(), *self.remarks]
-        return html_repr("Recommendation", facts, shown, ("candidate", self.word))
-
     def arguments(self) -> str:
         """Return the recommended options of ``tamis run``.
 
@@ -128,32 +133,97 @@ class Recommendation:
         draws = f" --n-draws {self.n_draws}" if self.n_draws != RunOptions.n_draws else ""
         return self.chosen.words() + draws
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return everything in plain values."""
+    # -- presentation --------------------------------------------------------------------------------------
+
+    def heading(self) -> str:
+        """Return the question."""
+        return "Which selector?"
+
+    def verdict(self) -> str:
+        """Return the recommended options, and the verdict of their run."""
+        beside = (
+            f"; all columns reach {self.figures['all']:.3f}" if self.chosen.size < self.n_features else ""
+        )
+        said = lower(self.run_verdict).removesuffix(".")
+        return f"{self.arguments()}: {said}{beside}."
+
+    def about(self) -> str:
+        """Return the data, and what the run of the recommendation reports."""
+        rows, columns = plural(self.n_rows, "row", "rows"), plural(self.n_features, "column", "columns")
+        return f"{rows} of {columns}, test-then-train. {self.reason} {self.figures_note()}"
+
+    def remarks(self) -> list[str]:
+        """Return the remarks of the run of the recommendation, and when to omit the selector."""
+        said = f"If the stream drifts, omit the selector: {self.command} keeps comparing candidates."
+        return [*self.run_remarks, Remark(said, "note")]
+
+    def sections(self) -> list[Section]:
+        """Return the candidates, and for each learner the scores by number of columns."""
+        rows: list[list[Cell]] = [
+            [Score(one.words(), is_best=one is self.chosen), count(one.size), fraction(one.score)]
+            for one in self.candidates
+        ]
+        heads = [("", "options of tamis run"), ("n", "columns"), ("n", self.word)]
+        candidates = Table("Each was run on these rows", heads, rows, is_main=True)
+        curves = [
+            Section(f"curve-{learner}", f"Sizes, with {learner}", self._curve(learner, curves))
+            for learner, curves in self.curves.items()
+            if curves
+        ]
+        command = Code(f"{self.command} {self.arguments()}")
+        return [Section("candidates", "Candidates", [command, candidates]), *curves]
+
+    def _curve(self, learner: str, curves: dict[str, list[tuple[int, float]]]) -> list[Any]:
+        """Return the scores by number of columns in the comparison of `Auto`, as a chart and as a table."""
+        word, is_chosen = NAME_OF[self.measure], self.chosen.learner == learner
+        names = [name for name in curves if name not in ("joint", "all")]
+        sizes = sorted({size for name, curve in curves.items() if name != "joint" for size, _ in curve})
+        place = {size: float(at) for at, size in enumerate(sizes)}
+        x = Axis(-0.3, len(sizes) - 0.7, [(place[size], count(size)) for size in sizes], "columns kept")
+        lines = []
+        for name in names:
+            curve = curves[name] + curves["all"]
+            at, scores = np.array([place[k] for k, _ in curve]), np.array([v for _, v in curve])
+            lines.append(Line(at, scores, name, _STYLES.get(name, 6)))
+        everything = curves["all"][0][1]
+        level = Line(np.array([x.low, x.high]), np.array([everything] * 2), "every column", 5, is_thin=True)
+        kept = [place[self.chosen.size]] if is_chosen and self.chosen.size in place else []
+        y = axis(*limits(*(np.array([v for _, v in curve]) for curve in curves.values()), within=(0, 1)))
+        said = "; ".join(f"{line.name}: {trend(line.y)}" for line in lines)
+        chart = Chart(
+            f"cur-{learner}", word, f"by number of columns kept{'; dotted: recommended' if is_chosen else ''}",
+            f"With {learner}. {said}", x, y, [*lines, level, VerticalLines(np.array(kept))], "wide",
+        )  # fmt: skip
+        rows = [
+            [count(size), *(fraction(dict(curves[name]).get(size, math.nan)) for name in names)]
+            for size in sizes
+        ]
+        rows[-1] = [f"{rows[-1][0]} (all)", *[fraction(everything)] * len(names)]
+        note = ""
+        if "joint" in curves:
+            size, score = curves["joint"][0]
+            note = f"joint chooses the size: {fraction(score)} with {count(size)} at the end."
+        heads = [("n", name) for name in ("columns", *names)]
+        return [chart, Table(f"{word} by number of columns", heads, rows, note, is_main=is_chosen)]
+
+    def reproduce(self) -> Reproduction:
+        """Return the lines of Python that repeat the comparison."""
+        python = (
+            'from tamis import recommend\n\nrecommend(stream).report("report.html")  # stream: the same rows'
+        )
+        return Reproduction(python=python)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain values: the keys are in the table of JSON keys in the documentation."""
         return {
+            "verdict": self.verdict(),
             "n_rows": self.n_rows, "n_features": self.n_features, "measure": self.measure,
-            "arguments": self.arguments(), "reason": self.reason, "remarks": self.remarks,
+            "arguments": self.arguments(), "reason": self.reason, "remarks": self.run_remarks,
             "figures": self.figures, "threshold": self.threshold,
             "chosen": _plain(self.chosen), "best": _plain(self.best),
             "candidates": [_plain(one) for one in self.candidates], "curves": self.curves,
+            "command": f"{self.command} {self.arguments()}",
         }  # fmt: skip
-
-    def report(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        title: str = "Which selector?",
-        *,
-        repeat: Mapping[str, str] | None = None,
-        command: str = "tamis run FILE --label NAME",
-    ) -> Path | str:
-        """Write a page with the candidates: one HTML file that opens offline; `repeat` has lines that reproduce it.
-
-        Without a path the HTML is returned, which a notebook displays. `command` is `tamis run` with the options of the
-        stream.
-        """
-        from tamis.report.recommendation import write_report
-
-        return write_report(self, path, title, repeat, command)
 
 
 def recommend(
@@ -250,7 +320,7 @@ def recommend(
     reason = _reason(chosen, best, measure, first) + _dependence_note(first.y, best, measure)
     return Recommendation(
         chosen, best, candidates, figures, curves, first.n_rows, first.n_features, reason, measure,
-        chosen_run.remarks(), chosen_run.threshold_note(), n_draws,
+        chosen_run.verdict(), chosen_run.remarks(), chosen_run.threshold_note(), n_draws,
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,7 +111,7 @@ def interval_text(low: float, high: float) -> str:
     return f", 95 % {low:.2f} to {high:.2f}" if math.isfinite(low) and math.isfinite(high) else ""
 
 
-def shades(chosen: NDArray[np.bool_], width: int, ascii_only: bool = False) -> str:
+def shades(chosen: NDArray[Any], width: int, ascii_only: bool = False) -> str:
     """Return a strip that is darker where a feature was selected at more of the steps.
 
     >>> shades(np.array([False, False, True, True, True, False, True, True]), 4)

@@ -1,242 +1,267 @@
-"""A finished run: its metrics, and the features selected over time."""
+"""Any result in a terminal: its verdict first, then remarks, headline numbers, and the main tables and charts."""
 
 from __future__ import annotations
 
-import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis.terminal.characters import (
-    MARKS,
-    WIDEST,
-    error_text,
-    figure_text,
-    interval_text,
-    printable,
-    shades,
-    width_of,
-)
+from tamis.report.charts.chart import Chart, HeatStrip, Line, VerticalLines
+from tamis.report.charts.thinning import Numbers
+from tamis.report.content import Cell, Figure, Meter, Score, Table, cell_text, flat, present
+from tamis.report.number_format import scientific
+from tamis.terminal.characters import MARKS, WIDEST, bar, printable, shades, spark, width_of
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
+    from rich.console import Console, RenderableType
+    from rich.text import Text
 
-    from tamis.evaluate import PrequentialResult
+__all__ = ["show"]
 
-__all__ = ["chosen_features", "chosen_steps", "feature_map", "show_result"]
-
-
-_PARTS = {
-    "select": "selector", "learn": "learner", "predict": "prediction", "baselines": "baselines", "read": "reading",
-    "compile": "compilation", "other": "rest",
-}  # fmt: skip
-_N_LISTED = 16  # features in the final table
+_BAR, _LEAST = 24, 8  # columns of a bar, and of the narrowest text
 
 
-def show_result(
-    console: Console,
-    result: PrequentialResult,
-    title: str,
-    detail: str,
-    event: tuple[int, str] | None = None,
-) -> None:
-    """Print the result of a run: its metrics, and the features selected over time.
+def show(console: Console, result: Any, title: str | None = None, *, top: int = 20) -> None:
+    """Print any result.
 
     Parameters
     ----------
     console : rich.console.Console
-    result : PrequentialResult
-    title, detail : str
-        Title and settings of the run.
-    event : (int, str), optional
-        A step and its event.
+    result : object
+        With the methods of :class:`tamis.report.Result`, of which only ``verdict`` is required.
+    title : str, optional
+        In place of the result's heading.
+    top : int, default=20
+        Maximum number of rows of a table or a chart.
     """
     from rich.text import Text
 
-    console.print(Text(title, style="bold", no_wrap=True, overflow="ellipsis"))
-    console.print(Text(detail, style="dim", no_wrap=True, overflow="ellipsis"))
-    if note := result.dependence_note():
-        console.print(Text(note, style="dim"))
+    shown, width = present(result, title, is_brief=True), min(console.width, WIDEST)
+    ascii_only = console.options.ascii_only
+    heading = Text(_plain(shown.heading, ascii_only), style="bold", no_wrap=True, overflow="ellipsis")
+    console.print(heading)
+    if shown.about:
+        console.print(Text(_plain(shown.about, ascii_only), style="dim"), width=width)
     console.print()
-    if note := result.threshold_note():
-        console.print(Text(note))
+    console.print(Text(_plain(shown.verdict, ascii_only)), width=width)
+    for remark in shown.remarks:
+        style = "yellow" if remark.level == "warning" else "dim"
+        console.print(Text(_plain(remark, ascii_only), style=style), width=width)
+    figures = [one for one in shown.headline if one.is_main]
+    for part in [
+        *([_figures(figures, ascii_only)] if figures else []),
+        *_main_parts(console, shown.sections, top, width),
+    ]:
         console.print()
-    for remark in result.remarks():
-        console.print(Text(remark, style="yellow"))
-    if result.remarks():
-        console.print()
-    console.print(_numbers(result))
-    chosen = chosen_features(result, _N_LISTED)
-    if chosen:
-        console.print()
-        console.print(feature_map(console, result, chosen, event))
-        n_ever = len(set(result.frames["changes"]["feature"].tolist()))
-        if n_ever > len(chosen):
-            console.print(
-                Text(f"  and {n_ever - len(chosen):,} more that were selected for less time", style="dim")
-            )
+        console.print(part)
 
 
-def _numbers(result: PrequentialResult) -> Table:
-    from rich.table import Table
+def _main_parts(console: Console, sections: Sequence[Any], top: int, width: int) -> Iterator[RenderableType]:
+    """Yield the main tables, the strips, and the first of the main charts of lines."""
+    items = [item for section in sections for item in flat(section.items) if getattr(item, "is_main", False)]
+    charts = [item for item in items if isinstance(item, Chart)]
+    for item in items:
+        if isinstance(item, Table):
+            yield _table(console, item, top, width)
+    for chart in charts:
+        if chart.y is None:
+            yield _strips(console, chart, top, width)
+    for chart in [chart for chart in charts if chart.y][:1] if not console.options.ascii_only else []:
+        yield _lines(chart, width)
 
-    steps, total = result.frames["steps"], result.summary()
-    options = result.options
-    grid = Table.grid(padding=(0, 3, 0, 0))
+
+def _figures(figures: Sequence[Figure], ascii_only: bool) -> RenderableType:
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    grid = Grid.grid(padding=(0, 3, 0, 0))
     grid.add_column(no_wrap=True, min_width=19)
-    grid.add_column(justify="right", style="bold", no_wrap=True, min_width=9)
-    grid.add_column(style="dim", no_wrap=True, overflow="ellipsis")
-    for name, label in ({**_RANKING, **_MEASURES} if result.is_imbalanced else _MEASURES).items():
-        if name not in total or (name in _OPTIONAL and not math.isfinite(total[name])):
-            continue
-        as_text = error_text if name.endswith("mae") else figure_text
-        recent = float(steps[f"{name}_windowed"][-1])
-        note = f"last {min(options.window, int(total['n_rows'])):,} rows {as_text(recent)}"
-        if name.startswith("frozen_"):
-            note += f", after {options.frozen_after:,} rows (L1)"
-        if name == "average_precision" and result.is_imbalanced:
-            note += f", at random {1.0 - total['majority_accuracy']:.3f}"
-        if name.startswith("random_"):
-            n_draws, spread = (
-                options.n_draws,
-                "random_auc_spread" if name.endswith("auc") else "random_spread",
-            )
-            note += f", {n_draws} draw{'s' * (n_draws != 1)}, ± {as_text(total[spread]).strip()}"
-        grid.add_row(f"  {label}", as_text(total[name]), note)
-    for name in result.settings.get("metrics", ()):
-        latest = error_text(float(steps[f"{name}_windowed"][-1]))
-        grid.add_row(
-            f"  {name}",
-            error_text(total[name]),
-            f"last {min(options.window, int(total['n_rows'])):,} rows {latest}",
-        )
-    if math.isfinite(total["selection_accuracy"]):
-        note = f"{total['rsr']:.0%} of the relevant selected, {total['cucp']:.0%} of the rest unselected"
-        grid.add_row("  selection accuracy", figure_text(total["selection_accuracy"]), note)
-    if math.isfinite(total["stability"]):
-        recent = float(steps["stability"][-1])
-        interval = interval_text(float(steps["stability_low"][-1]), float(steps["stability_high"][-1]))
-        n_compared = min(options.stability_window, int(total["n_steps"]))
-        note = f"last {n_compared} selections {figure_text(recent)}{interval}"
-        grid.add_row("  stability", figure_text(total["stability"]), note)
-        grid.add_row("  changes", f"{total['n_changes']:,.0f}", f"in {total['n_steps']:,.0f} selections")
-    if race := result.settings.get("comparison"):
-        grid.add_row("  candidate", race["followed"][-1], _course(race))
-    parts = [f"{name} {total[f'seconds_{key}']:.2f}" for key, name in _PARTS.items()]
-    grid.add_row("  seconds", f"{total['seconds_run']:.2f}", ", ".join(parts[:3]))
-    grid.add_row("", "", ", ".join(parts[3:5]))
-    grid.add_row("", "", ", ".join(parts[5:]))
-    grid.add_row("  rows", f"{total['n_rows']:,.0f}", f"{total['rows_per_second']:,.0f} a second")
+    grid.add_column(justify="right", style="bold", no_wrap=True)
+    grid.add_column(style="dim")
+    for one in figures:
+        value = Text(_plain(one.value, ascii_only))
+        grid.add_row(f"  {one.name}", value, _text(one.note, ascii_only=ascii_only))
     return grid
 
 
-def _course(race: dict[str, Any]) -> str:
-    """Return the candidates of a race that were selected longest, and the number of switches."""
-    longest = ", ".join(
-        f"{candidate} {share:.0%}" for candidate, share in list(race["share"].items())[:2] if share > 0
-    )
-    n = race["n_switches"]
-    return f"{longest} of the rows, {n} change{'s' * (n != 1)}"
-
-
-_RANKING = {
-    "average_precision": "average precision",
-    "auc": "AUC",
-    "frozen_auc": "  frozen selection",
-    "random_auc": "  random subsets",
-    "all_auc": "  every feature",
-    "recall_at_precision": "recall at prec. .9",
-}
-_MEASURES = {
-    "accuracy": "accuracy",
-    "frozen_accuracy": "  frozen selection",
-    "random_accuracy": "  random subsets",
-    "all_accuracy": "  every feature",
-    "majority_accuracy": "  majority class",
-    "no_change_accuracy": "  no-change",
-    "balanced_accuracy": "balanced accuracy",
-    "kappa": "kappa",
-    "macro_auc": "macro AUC",
-    **_RANKING,
-    "mae": "mean abs. error",
-    "frozen_mae": "  frozen selection",
-    "random_mae": "  random subsets",
-    "all_mae": "  every feature",
-    "mean_mae": "  mean so far",
-    "last_mae": "  last target",
-    "r2": "R²",
-}
-_OPTIONAL = {
-    "frozen_accuracy", "random_accuracy", "all_accuracy", "auc", "frozen_auc", "random_auc", "all_auc",
-    "average_precision", "recall_at_precision", "macro_auc", "frozen_mae", "random_mae", "all_mae",
-}  # fmt: skip
-
-
-def chosen_features(result: PrequentialResult, n: int) -> list[int]:
-    """Return at most `n` features: those selected at the end first, then those selected for the longest time."""
-    changes, n_steps = result.frames["changes"], len(result.frames["steps"]["step"])
-    left = n_steps - np.searchsorted(result.frames["steps"]["step"], changes["step"])
-    chosen = np.zeros(result.n_features)
-    np.add.at(chosen, changes["feature"], np.where(changes["event"] == "enter", left, -left))
-    last = np.isin(np.array(result.feature_names, dtype=object), result.selected())
-    order = np.lexsort((-chosen, ~last))[:n]
-    return [int(j) for j in order if chosen[j] > 0]
-
-
-def chosen_steps(result: PrequentialResult, feature: int) -> NDArray[np.bool_]:
-    """Return the steps at which a feature was selected, shape (n_steps,)."""
-    changes, steps = result.frames["changes"], result.frames["steps"]["step"]
-    of_feature = changes["feature"] == feature
-    turns = np.zeros(len(steps) + 1, dtype=np.int8)
-    at = np.searchsorted(steps, changes["step"][of_feature])
-    np.add.at(turns, at, np.where(changes["event"][of_feature] == "enter", 1, -1))
-    output: NDArray[np.bool_] = np.cumsum(turns[:-1]).astype(bool)
-    return output
-
-
-def feature_map(
-    console: Console, result: PrequentialResult, features: list[int], event: tuple[int, str] | None = None
-) -> Table:
-    """Return a strip of the steps at which each feature was selected, and the share of these steps.
-
-    With an `event` there are two shares: before it and after it.
-    """
-    from rich.table import Table
+def _table(console: Console, of: Table, top: int, width: int) -> RenderableType:
+    """Return the first rows of a table; names, texts and bars are cut or wrapped to the width."""
+    from rich.console import Group
+    from rich.table import Table as Grid
     from rich.text import Text
 
-    names, last = result.feature_names, set(result.selected())
-    ascii_only = console.options.ascii_only
-    dot, ring = MARKS[ascii_only]
-    width = min(console.width, WIDEST)
-    widest = width_of((names[j] for j in features), max(width - 50, 10))
-    split = None if event is None else event[0]
-    shares = ["chosen"] if split is None else ["before", "after"]
-    strip = max(width - widest - 7 - 9 * len(shares), 8)
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    table.add_column("", width=3, justify="right", no_wrap=True)
-    table.add_column("", width=widest, no_wrap=True, overflow="ellipsis")
-    table.add_column(
-        _strip_heading(strip, event, len(result.frames["steps"]["step"])), width=strip, no_wrap=True
+    of = _fitting(of, of.rows[:top], width)
+    grid, is_ascii = (
+        Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim"),
+        console.options.ascii_only,
     )
-    for share in shares:
-        table.add_column(share, width=6, justify="right", no_wrap=True)
-    for j in features:
-        steps, is_last = chosen_steps(result, j), names[j] in last
-        parts = [steps] if split is None else [steps[:split], steps[split:]]
-        table.add_row(
-            Text(dot if is_last else ring, style="green" if is_last else "dim"),
-            Text(printable(names[j]), style="" if is_last else "dim"),
-            Text(shades(steps, strip, ascii_only), style="cyan" if is_last else "dim"),
-            *(Text(f"{part.mean():.0%}" if part.size else "-", style="dim") for part in parts),
+    widths = _widths(of, of.rows[:top], width)
+    for (style, head), size in zip(of.columns, widths, strict=True):
+        is_number, is_name = "n" in style.split(), "long" in style.split()
+        overflow: Any = "ellipsis" if is_name else "fold"
+        justify: Any = "right" if is_number else "left"
+        grid.add_column(
+            _text(head, ascii_only=is_ascii), justify=justify, width=size, no_wrap=is_name, overflow=overflow
         )
-    return table
+    for row in of.rows[:top]:
+        grid.add_row(*(_text(cell, size, is_ascii) for cell, size in zip(row, widths, strict=True)))
+    parts: list[RenderableType] = [Text(_plain(of.title, is_ascii), style="bold"), grid]
+    if (more := len(of.rows) - top) > 0:
+        parts.append(Text(f"and {more:,} more", style="dim"))
+    if of.note:
+        parts.append(Text(_plain(of.note, is_ascii), style="dim"))
+    return Group(*parts)
 
 
-def _strip_heading(width: int, event: tuple[int, str] | None, n_steps: int) -> str:
-    if event is None:
-        return "over time"
-    at, words = -(-width * event[0] // max(n_steps, 1)), event[1]  # the first cell not before it
+def _fitting(of: Table, rows: Sequence[Sequence[Cell]], width: int) -> Table:
+    """Return the table without the columns for which there is no room: dispensable ones first, then from the right."""
+    kept = list(range(len(of.columns)))
+    while len(kept) > 2:
+        part = replace(
+            of, columns=[of.columns[j] for j in kept], rows=[[row[j] for j in kept] for row in of.rows]
+        )
+        if sum(_widths(part, part.rows[: len(rows)], width)) + 2 * len(kept) <= width + 2:
+            return part
+        kept.remove(next((j for j in kept if "extra" in of.columns[j][0]), kept[-1]))
+    return of
+
+
+def _widths(of: Table, rows: Sequence[Sequence[Cell]], width: int) -> list[int]:
+    """Return the widths of the columns: where there is no room, headings wrap, then the widest texts give way."""
+    sizes, least = [], []
+    for j, (style, head) in enumerate(of.columns):
+        heading, longest = _text(head).plain, max((_text(row[j]).cell_len for row in rows), default=0)
+        sizes.append(max(len(heading), longest))
+        least.append(
+            max([longest, *map(len, heading.split())]) if "n" in style.split() else min(sizes[-1], _LEAST)
+        )
+    bars = [any(isinstance(row[j], Meter) for row in rows) for j in range(len(sizes))]
+    numbers = ["n" in style.split() for style, _ in of.columns]
+    for gives in (numbers, bars, [True] * len(sizes)):
+        while sum(sizes) + 2 * len(sizes) > width + 2:
+            able = [j for j in range(len(sizes)) if gives[j] and sizes[j] > least[j]]
+            if not able:
+                break
+            sizes[max(able, key=sizes.__getitem__)] -= 1
+    return sizes
+
+
+def _text(of: Cell, width: int = _BAR, ascii_only: bool = False) -> Text:
+    """Return a cell of a table."""
+    from rich.text import Text
+
+    if isinstance(of, Meter):
+        label = f" {of.label}" if of.label else ""
+        length = max(width - len(label), 1)
+        return Text.assemble((f"{bar(of.share / 100, length, ascii_only):<{length}}", "cyan"), label)
+    if isinstance(of, Score):
+        text = Text(
+            _plain(of.value, ascii_only), style="bold" if of.is_best else "dim" if of.is_aside else ""
+        )
+        apart = _plain(f" ±{of.deviation}", ascii_only)
+        return text.append(apart, style="not bold dim") if of.deviation else text
+    return Text(_plain(cell_text(of), ascii_only))
+
+
+def _plain(text: str, ascii_only: bool = False) -> str:
+    """Return a text with powers of ten as a keyboard has them; without Unicode, other signs too.
+
+    >>> _plain("< 2.50 × 10⁻⁹"), _plain("−0.5 to ∞", ascii_only=True)
+    ('< 2.50e-9', '-0.5 to inf')
+    """
+    digits = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+    powers = re.sub(
+        r"(?: × |(?<![\d.]))10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)",
+        lambda at: f"{'e' if at[0][0] == ' ' else '1e'}{at[1].translate(digits)}",
+        text,
+    )
+    signs = {
+        "−": "-",
+        "–": "-",
+        "●": "*",
+        "∞": "inf",
+        "±": "+-",
+        "…": "...",
+        "’": "'",
+        "µ": "u",
+        "²": "2",
+        "×": "x",
+        "→": "->",
+    }
+    for sign, plain in (signs if ascii_only else {}).items():
+        powers = powers.replace(sign, plain)
+    return printable(powers)
+
+
+def _strips(console: Console, of: Chart, top: int, width: int) -> RenderableType:
+    """Return a line for each row of a chart, darker where its value is larger; an event divides the shares."""
+    from rich.console import Group
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    strip = next(mark for mark in of.marks if isinstance(mark, HeatStrip) and mark.shares is not None)
+    events = [
+        mark for mark in of.marks if isinstance(mark, VerticalLines) and mark.name and len(mark.at) == 1
+    ]
+    assert strip.shares is not None
+    ascii_only, n = console.options.ascii_only, strip.shares.shape[1]
+    dot, ring = MARKS[ascii_only]
+    # Those that are selected at the end first.
+    order = sorted(range(len(of.rows)), key=lambda i: not of.chosen[i] if of.chosen else 0)[:top]
+    names = [printable(of.rows[i]) for i in order]
+    widest = width_of(names, max(width - 50, 10))
+    split = round(float((events[0].at[0] - strip.low) / (strip.high - strip.low)) * n) if events else None
+    shares = ["chosen"] if split is None else ["before", "after"]
+    length = max(width - widest - 7 - 9 * len(shares), 8)
+    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    grid.add_column("", width=3, justify="right", no_wrap=True)
+    grid.add_column("", width=widest, no_wrap=True, overflow="ellipsis")
+    heading = "over time" if split is None else _heading(length, split / max(n, 1), events[0].name)
+    grid.add_column(heading, width=length, no_wrap=True)
+    for share in shares:
+        grid.add_column(share, width=6, justify="right", no_wrap=True)
+    for i, name in zip(order, names, strict=True):
+        is_chosen, own = bool(of.chosen and of.chosen[i]), strip.shares[i]
+        parts = [of.shares[i]] if split is None else [_percent(own[:split]), _percent(own[split:])]
+        grid.add_row(
+            Text(dot if is_chosen else ring, style="green" if is_chosen else "dim"),
+            Text(name, style="" if is_chosen else "dim"),
+            Text(shades(own, length, ascii_only), style="cyan" if is_chosen else "dim"),
+            *(Text(part.replace(" %", "%"), style="dim") for part in parts),
+        )
+    more = Text(f"  and {len(of.rows) - top:,} more", style="dim")
+    return Group(grid, more) if len(of.rows) > top else grid
+
+
+def _percent(shares: Numbers) -> str:
+    return f"{shares.mean():.0%}" if shares.size else "-"
+
+
+def _heading(width: int, share: float, words: str) -> str:
+    """Return the name of an event at its place, to the left of it where there is no room."""
+    at = -int(-width * share // 1)  # the first cell not before it
     left = f"{words} |".rjust(at + 1)
     return (" " * at + f"| {words}") if at + len(words) + 2 <= width or len(left) > width else left
+
+
+def _lines(of: Chart, width: int) -> RenderableType:
+    """Return a sparkline for each line of a chart, with its range."""
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    lines = [mark for mark in of.marks if isinstance(mark, Line) and np.isfinite(mark.y).any()]
+    widest = width_of((line.name for line in lines), 24)
+    grid = Grid.grid(padding=(0, 2, 0, 0))
+    grid.add_row(Text(printable(of.title), style="bold"), "", "")
+    for line in lines:
+        low, high = (scientific(float(end(line.y))) for end in (np.nanmin, np.nanmax))
+        drawn = spark(line.y.tolist(), min(width - widest - 26, 48))
+        grid.add_row(
+            f"  {printable(line.name)[:widest]}",
+            Text(drawn, style="cyan"),
+            Text(f"{low} to {high}", style="dim"),
+        )
+    return grid

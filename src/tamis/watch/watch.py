@@ -54,6 +54,7 @@ from tamis.watch.input_drift import InputDrift
 from tamis.watch.lost import LostRelevance
 from tamis.watch.pending import PendingRows
 from tamis.watch.performance import Performance, predicted_classes
+from tamis.watch.presentation import WatchPresentation
 from tamis.watch.rules import Rule
 from tamis.watch.states import FeatureStates, share
 
@@ -80,7 +81,7 @@ _OF_FEATURE = (
 )
 
 
-class Watch(ThreadSafe):
+class Watch(ThreadSafe, WatchPresentation):
     """Relevance and reliance of each feature, input drift, performance and alerts of a model in production.
 
     Parameters

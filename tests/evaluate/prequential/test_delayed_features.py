@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from tamis import FIRES, HoeffdingTree, load_stream, prequential
 from tamis.errors import DataError
-from tamis.report.page.rerun import command_line, snippet
+from tamis.evaluate.prequential.rerun import command_line, snippet
 from tamis.streams import ArrayStream
 
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from tamis._interrupts import raise_asynchronous
 from tamis._validation import Array, check_choice
-from tamis.base import html_repr
 from tamis.errors import CheckpointError
+from tamis.evaluate.experiment.presentation import ExperimentPresentation
 from tamis.evaluate.experiment.score_table import ScoreTable, Significance, significance
 from tamis.evaluate.prequential.paired import error_of_mean
 from tamis.evaluate.prequential.remarks import is_imbalanced, is_uninformative
@@ -37,7 +37,7 @@ _OF_SELECTION = ("selection_accuracy", "rsr", "cucp", "stability", "n_changes")
 _FILES = ("steps", "changes", "truth", "scores")
 
 
-class ExperimentResult:
+class ExperimentResult(ExperimentPresentation):
     """The result of an experiment; made by :func:`tamis.run_experiment`, or :meth:`load`.
 
     Attributes
@@ -78,18 +78,6 @@ class ExperimentResult:
         counts = ", ".join(f"{len(set(self.cells[part]))} {part}s" for part in _PARTS)
         status = [f"{np.sum(self.cells['status'] == one)} {one}" for one in ("done", "failed", "missing")]
         return f"ExperimentResult({counts}; cells: {', '.join(s for s in status if s[0] != '0')})"
-
-    def _repr_html_(self) -> str:
-        if "accuracy" not in self.metrics:
-            return html_repr("ExperimentResult", [repr(self)])
-        table = self.table(self.measure)
-        rows = {
-            stream: [table.cell(i, j) for j in range(len(table.methods))]
-            for i, stream in enumerate(table.streams)
-        }
-        done = int(np.sum(self.cells["status"] == "done"))
-        facts = [f"{done:,} of {len(self.cells['status']):,} runs done", self.measure.replace("_", " ")]
-        return html_repr("ExperimentResult", facts, rows, ("", *table.methods))
 
     @property
     def streams(self) -> list[str]:
@@ -341,33 +329,6 @@ class ExperimentResult:
         path = self.folder / "cells.parquet"
         replace_file(path, lambda file: parquet.write_table(arrow_table(self.cells), file))
         return path
-
-    def plot(self, column: str = "accuracy_windowed") -> Any:
-        """Return a matplotlib figure of a column of the steps over time: one panel per stream, with the true drifts."""
-        from tamis.report.comparison import plot_experiment
-
-        return plot_experiment(self, column)
-
-    def report(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        title: str | None = None,
-        repeat: dict[str, str] | None = None,
-    ) -> Path | str:
-        """Write one self-contained HTML file that shows the experiment, and return its path.
-
-        Parameters
-        ----------
-        path : path-like, optional
-            Without it the HTML is returned, which a notebook displays.
-        title : str, optional
-            Heading of the page.
-        repeat : dict of str to str, optional
-            Lines that reproduce the experiment, by where they are run (shell, Python).
-        """
-        from tamis.report.comparison import write_comparison
-
-        return write_comparison(self, path, title=title, repeat=repeat)
 
 
 def is_finished(folder: Path, key: str) -> bool:

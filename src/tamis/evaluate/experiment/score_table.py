@@ -22,6 +22,7 @@ from tamis.evaluate.significance import (
     mean_ranks,
     nemenyi,
 )
+from tamis.report.charts.ranks import plot_ranks
 
 __all__ = ["ScoreTable", "Significance", "is_better_larger", "significance"]
 
@@ -123,6 +124,17 @@ class ScoreTable:
             return {}
         return mean_ranks(means, methods, larger_is_better=self.larger_is_better)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return mean, deviation and number of cells by stream and method."""
+        columns = {"mean": self.mean.tolist(), "deviation": self.deviation.tolist(), "n": self.n.tolist()}
+        return {
+            stream: {
+                method: {name: values[i][j] for name, values in columns.items()}
+                for j, method in enumerate(self.methods)
+            }
+            for i, stream in enumerate(self.streams)
+        }
+
     def cell(self, i: int, j: int) -> str:
         """Return mean and deviation of a stream and a method as text."""
         mean, deviation = float(self.mean[i, j]), float(self.deviation[i, j])
@@ -198,8 +210,6 @@ class Significance:
 
     def plot(self) -> Any:
         """Return a matplotlib figure: the critical-difference diagram of Nemenyi's test."""
-        from tamis.report.ranks import plot_ranks
-
         return plot_ranks(self.nemenyi)
 
     def __repr__(self) -> str:

@@ -30,8 +30,8 @@ def paired_gain(steps: dict[str, Any], measure: str, baseline: str = "frozen") -
         The frame of the steps.
     measure : {"accuracy", "mae"}
         A positive difference is a higher accuracy, or a lower error.
-    baseline : {"frozen", "all"}, default="frozen"
-        The selection frozen after the first rows, or all features.
+    baseline : {"frozen", "random", "all"}, default="frozen"
+        Prefix of its columns.
 
     Examples
     --------
@@ -62,13 +62,13 @@ def paired_gain(steps: dict[str, Any], measure: str, baseline: str = "frozen") -
     return gain, math.sqrt(b / (b - 1) * float(((of_block - gain * rows) ** 2).sum())) / total
 
 
-def auc_gain(steps: dict[str, Any], window: int) -> tuple[float, float]:
-    """Return the gain in AUC since the frozen selection was made, and its standard error.
+def auc_gain(steps: dict[str, Any], window: int, baseline: str = "frozen") -> tuple[float, float]:
+    """Return the gain in AUC over a baseline since it was first scored, and its standard error.
 
     The mean over non-overlapping windows of the run; NaN if the run has no AUC at its end. The error is NaN for a
     single window.
     """
-    theirs = np.asarray(steps["frozen_auc_windowed"])
+    theirs = np.asarray(steps[f"{baseline}_auc_windowed"])
     known = np.flatnonzero(np.isfinite(theirs))
     if len(known) < 2 or not math.isfinite(steps["auc_cumulative"][-1]):
         return math.nan, math.nan

@@ -137,8 +137,9 @@ def _beside_random(name: str, total: dict[str, float], settings: dict[str, Any])
     if not ahead <= error:  # NaN: not compared
         return []
     digits, fewer = (".4g", ".2g") if name == "mae" else (".3f", ".3f")
+    loses = ahead < -error and f"{ours:{digits}}" != f"{mean:{digits}}"
     return [
-        f"The selection {'loses to' if ahead < -error else 'does no better than'} random subsets of the same size:"
+        f"The selection {'loses to' if loses else 'does no better than'} random subsets of the same size:"
         f" {_WORDS.get(name, name)} {ours:{digits}} against {mean:{digits}} ± {error:{fewer}} (mean and standard error"
         f" of {n_draws} draw{'s' * (n_draws != 1)}). Try more features, or another selector."
     ]
@@ -151,6 +152,8 @@ def _beside_all(total: dict[str, float]) -> list[str]:
         return []
     name = "mae" if "mae" in total else "accuracy"
     digits = ".4g" if name == "mae" else ".3f"
+    if f"{total[name]:{digits}}" == f"{total[f'all_{name}']:{digits}}":
+        return []
     return [
         f"The selection loses to all {total['n_features']:,.0f} features: {_WORDS.get(name, name)}"
         f" {total[name]:{digits}} against {total[f'all_{name}']:{digits}} (standard error of the difference"
@@ -168,10 +171,10 @@ def _beside_frozen(name: str, total: dict[str, float], settings: dict[str, Any])
     gain, error = total.get(which, math.nan), total.get(f"{which}_error", math.nan)
     if not gain <= error or total["n_selected"] >= total["n_features"]:  # NaN: not compared
         return []
-    verdict = "loses to" if gain < -error else "does no better than"
     after = RunOptions.from_settings(settings).frozen_after
     digits, is_higher = (".3g", gain <= 0.0) if name == "mae" else (".3f", gain >= 0.0)
     size = f"{abs(gain):{digits}}"
+    verdict = "loses to" if gain < -error and float(size) else "does no better than"
     apart = f"{size} {'higher' if is_higher else 'lower'} (standard error {error:{digits}})"
     return [
         f"The selection {verdict} one frozen after {after:,} rows (L1): since then its {word} is"

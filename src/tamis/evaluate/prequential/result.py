@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from tamis._interrupts import raise_asynchronous
 from tamis._validation import Array, check_choice
-from tamis.base import html_repr
 from tamis.errors import CheckpointError
 from tamis.evaluate.metrics.drift import Recovery, recovery
 from tamis.evaluate.prequential.paired import auc_gain, paired_gain
+from tamis.evaluate.prequential.presentation import RunPresentation
 from tamis.evaluate.prequential.remarks import is_imbalanced, remarks_on, threshold_note
 from tamis.evaluate.prequential.task import CLASSIFICATION, Task, find_task
 from tamis.options import RunOptions
@@ -77,7 +77,7 @@ class Step:
             raise AttributeError(f"a Step has no {name!r}") from None
 
 
-class PrequentialResult:
+class PrequentialResult(RunPresentation):
     """The result of a prequential evaluation.
 
     Attributes
@@ -184,19 +184,6 @@ class PrequentialResult:
         )
         return f"PrequentialResult({fields})"
 
-    def _repr_html_(self) -> str:
-        total, kept = self.summary(), self.selected()
-        listed = _SHOWN if not is_imbalanced(total) else {**_RANKING, **_SHOWN}
-        numbers = {
-            label: [f"{total[name]:.3f}"] for name, label in listed.items() if math.isfinite(total.get(name, math.nan))
-        }  # fmt: skip
-        numbers["selected at the end"] = [
-            ", ".join(kept[:6]) + (" ..." if len(kept) > 6 else "") or "nothing"
-        ]
-        facts = [f"{len(kept):,} of {self.n_features:,} features", f"{total.get('n_rows', 0):,.0f} rows"]
-        facts += [note] if (note := self.threshold_note()) else []
-        return html_repr("PrequentialResult", [*facts, *self.remarks()], numbers)
-
     def to_frame(
         self, kind: str = "steps", backend: Literal["pandas", "polars", "pyarrow"] = "pandas"
     ) -> Any:
@@ -295,7 +282,12 @@ class PrequentialResult:
         selection frozen after the first rows and all features, to be exceeded by more than the standard error of the
         difference; and random subsets of the same size, by more than the standard error of their mean.
         """
-        return remarks_on(self.summary(), self.settings) if len(self.frames["steps"]["step"]) else []
+        n_steps = len(self.frames["steps"]["step"])
+        stopped = (
+            f"This run was interrupted: the figures cover the {n_steps:,} batches before the interruption."
+        )
+        remarks = remarks_on(self.summary(), self.settings) if n_steps else []
+        return [stopped, *remarks] if self.settings.get("interrupted") else remarks
 
     def recovery(self, measure: str | None = None, *, tolerance: float = 0.05) -> Recovery:
         """Return the number of rows after which a measure recovered from each true drift of the run, if these are
@@ -444,40 +436,8 @@ class PrequentialResult:
                 f"{str(folder)!r} does not contain a whole result ({type(error).__name__}): run it again."
             ) from error
 
-    def plot(self) -> Any:
-        """Return a matplotlib figure of accuracy, stability, selection and scores over time."""
-        from tamis.report.run import plot  # imported only when needed
 
-        return plot(self)
-
-    def report(self, path: str | os.PathLike[str] | None = None, title: str | None = None) -> Path | str:
-        """Write one self-contained HTML file that shows the run, and return its path.
-
-        Parameters
-        ----------
-        path : path-like, optional
-            Without it the HTML is returned, which a notebook displays.
-        title : str, optional
-            Heading of the page.
-        """
-        from tamis.report.run import write_report
-
-        return write_report(self, path, title=title)
-
-
-_RANKING = {
-    "average_precision": "average precision", "auc": "AUC", "frozen_auc": "AUC, frozen selection",
-    "random_auc": "AUC, random subsets", "recall_at_precision": "recall at precision .9",
-}  # fmt: skip
-_SHOWN = {
-    "accuracy": "accuracy", "frozen_accuracy": "frozen selection", "random_accuracy": "random subsets",
-    "majority_accuracy": "majority class",
-    "no_change_accuracy": "no-change", "balanced_accuracy": "balanced accuracy", "kappa": "kappa",
-    "macro_auc": "macro AUC",
-    "mae": "mean absolute error", "r2": "R²", "frozen_mae": "frozen selection", "random_mae": "random subsets",
-    "mean_mae": "mean so far",
-    "last_mae": "last target", "selection_accuracy": "selection accuracy", "stability": "stability",
-}  # fmt: skip
+_RANKING = ("average_precision", "auc", "frozen_auc", "random_auc", "recall_at_precision")
 _HEADLINE = (
     "n_rows", "accuracy", "majority_accuracy", "no_change_accuracy", "random_accuracy", "frozen_accuracy", "kappa",
     "kappa_t", "balanced_accuracy", "mae", "r2", "mean_mae", "last_mae", "random_mae", "frozen_mae",

@@ -224,7 +224,7 @@ def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) ->
 
 @dataclass(frozen=True)
 class Nemenyi:
-    """The result of :func:`nemenyi`; :func:`tamis.report.ranks.plot_ranks` draws it.
+    """The result of :func:`nemenyi`; :func:`tamis.report.charts.ranks.plot_ranks` draws it.
 
     Attributes
     ----------

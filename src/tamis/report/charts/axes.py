@@ -20,7 +20,7 @@ from tamis.report.charts.chart import (
     VerticalLines,
 )
 from tamis.report.charts.thinning import thin, thin_band
-from tamis.report.page.text import shorten
+from tamis.report.text import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,16 +62,24 @@ def plain_text(words: str, at_most: int = 24) -> str:
     return shorten(words, at_most).replace("$", r"\$").lstrip("_") or "?"
 
 
-def draw_stacked(
-    charts: Sequence[Chart], heights: Sequence[float], x_label: str, *, share_x: bool = True
-) -> Figure:
-    """Draw charts one below the other."""
+def draw_stacked(charts: Sequence[Chart]) -> Figure:
+    """Draw charts one below the other; they share the horizontal axis if it is the same."""
+    heights = [_height(chart) for chart in charts]
     figure = new_figure(8, sum(heights) + 0.5 + 0.35 * len(charts))
-    panels = figure.subplots(len(charts), 1, sharex=share_x, height_ratios=heights, squeeze=False)[:, 0]
+    is_shared = len({(chart.x.low, chart.x.high, chart.x.unit) for chart in charts}) == 1
+    panels = figure.subplots(len(charts), 1, sharex=is_shared, height_ratios=heights, squeeze=False)[:, 0]
     for chart, axes in zip(charts, panels, strict=True):
         draw(axes, chart)
-    panels[-1].set_xlabel(x_label)
+        if chart is charts[-1] or not is_shared:
+            axes.set_xlabel(chart.x.unit)
     return figure
+
+
+def _height(chart: Chart) -> float:
+    """Return the height in inches."""
+    if chart.y is None:
+        return max(1.0, (0.011 if chart.row_height else 0.2) * max(chart.row_height, 1) * len(chart.rows))
+    return 2.4 if "wide" in chart.shape else 1.6 if "low" in chart.shape else 2.0
 
 
 def draw(axes: Axes, chart: Chart) -> None:

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.report.charts.thinning import Column, Numbers
-from tamis.report.page.number_format import count, power_of_ten, scientific, ticks
+from tamis.report.number_format import count, power_of_ten, scientific, ticks
 
 __all__ = [
     "Axis", "Band", "Bars", "Chart", "HeatStrip", "Line", "Mark", "Points", "Reference", "VerticalLines", "axis",
-    "limits", "row_count_axis", "trend",
+    "limits", "percent", "row_count_axis", "trend", "whole_number",
 ]  # fmt: skip
 
 
@@ -122,11 +122,21 @@ def axis(
     return Axis(low, high, list(zip(places, labels, strict=True)), f"{unit} {factor}".strip())
 
 
-def row_count_axis(last: float, n_ticks: int = 5) -> Axis:
+def whole_number(value: float) -> str:
+    """Return the label of a tick at a whole number, empty at another one."""
+    return count(value) if float(value).is_integer() else ""
+
+
+def percent(value: float) -> str:
+    """Return the label of a tick of shares."""
+    return f"{value:.0%}"
+
+
+def row_count_axis(last: float, n_ticks: int = 5, unit: str = "rows seen") -> Axis:
     """Return an axis of counts from zero to `last`, with ticks at whole numbers."""
     if last >= 2e6:
-        return axis(0.0, last, n_ticks, lambda value: f"{value / 1e6:g} M" if value else "0")
-    return axis(0.0, max(last, 1.0), n_ticks, lambda value: count(value) if float(value).is_integer() else "")
+        return axis(0.0, last, n_ticks, lambda value: f"{value / 1e6:g} M" if value else "0", unit)
+    return axis(0.0, max(last, 1.0), n_ticks, whole_number, unit)
 
 
 def limits(*columns: Column, within: tuple[float, float] | None = None) -> tuple[float, float]:
@@ -228,6 +238,8 @@ class HeatStrip:
         Horizontal range.
     key : dict of str to (int, int, int, int)
         Colours for the legend.
+    shares : ndarray of shape (n_rows, n_columns), float64, or None
+        Values from 0 to 1, for a terminal.
     """
 
     pixels: NDArray[np.uint8]
@@ -235,6 +247,7 @@ class HeatStrip:
     low: float
     high: float
     key: dict[str, tuple[int, int, int, int]]
+    shares: Numbers | None = None
 
     @property
     def source(self) -> str:
@@ -286,8 +299,13 @@ class Chart:
         Names of the rows, from top to bottom.
     shares : sequence of str
         Numbers to the right of the rows.
+    chosen : sequence of bool
+        The rows that a terminal marks with a dot; if there are any.
     row_height : int
         In pixels.
+    is_main : bool
+        Whether a terminal and :meth:`tamis.report.Result.plot` show it too.
+    has_legend : bool
     """
 
     key: str
@@ -300,7 +318,15 @@ class Chart:
     shape: str = ""
     rows: Sequence[str] = ()
     shares: Sequence[str] = ()
+    chosen: Sequence[bool] = ()
     row_height: int = 0
+    is_main: bool = False
+    has_legend: bool = True
+
+    @property
+    def is_small(self) -> bool:
+        """Whether two of them stand side by side."""
+        return "small" in self.shape if self.y is None else "wide" not in self.shape
 
     @property
     def caption_gap(self) -> str:

@@ -1,0 +1,130 @@
+"""A page of a report: one HTML file that needs no network and no script, written completely or not at all."""
+
+from __future__ import annotations
+
+import html
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tamis._interrupts import raise_asynchronous
+from tamis.persistence import replace_file
+from tamis.report.charts.chart import Chart
+from tamis.report.content import Group, present
+from tamis.report.templates import render
+
+__all__ = ["InlinePage", "check_writable", "render_page", "write_page"]
+
+
+class InlinePage(str):
+    """The HTML of a page, which a notebook displays in a frame."""
+
+    def __repr__(self) -> str:
+        return f"InlinePage({len(self):,} characters of HTML)"
+
+    def _repr_html_(self) -> str:
+        frame = 'sandbox style="width: 100%; height: 640px; border: 1px solid #8888"'
+        return f'<iframe title="Report" {frame} srcdoc="{html.escape(self)}"></iframe>'
+
+
+def write_page(
+    result: Any, path: str | os.PathLike[str] | None = None, title: str | None = None, *, command: str = ""
+) -> Path | InlinePage:
+    """Write any result as one HTML file that opens offline, atomically.
+
+    Parameters
+    ----------
+    result : object
+        With the methods of :class:`tamis.report.Result`, of which only ``verdict`` is required.
+    path : path-like, optional
+        An existing file is replaced, or left unchanged on failure. The page is rendered only after the path is known to
+        be writable. Without a path the page is returned.
+    title : str, optional
+        In place of the result's heading.
+    command : str
+        The command line that repeats the result, unless the result has one.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be written; see :func:`check_writable`.
+    """
+    if path is None:
+        return InlinePage(render_page(result, title, command))
+    check_writable(path)
+    try:
+        replace_file(path, lambda file: file.write(render_page(result, title, command).encode("utf-8")))
+    except OSError as error:
+        raise_asynchronous(error)
+        raise _unwritable_message(path, f"{error.strerror or error}; choose another path") from error
+    return Path(path)
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise if no report can be written to `path`, so that this is known before a long run.
+
+    Raises
+    ------
+    ValueError
+        If `path` is a folder, its folder does not exist, or one of them must not be written to.
+
+    Examples
+    --------
+    >>> check_writable("missing/report.html")
+    Traceback (most recent call last):
+    ...
+    ValueError: Cannot write the report 'missing/report.html': the folder 'missing' does not exist; create it first.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        if target.is_dir():
+            raise _unwritable_message(path, "this is a folder; add the name of a file")
+        if not target.parent.is_dir():
+            raise _unwritable_message(
+                path, f"the folder {os.fspath(Path(path).parent)!r} does not exist; create it first"
+            )
+        if target.exists() and not target.is_file():
+            raise _unwritable_message(path, "this is not a regular file; choose another name")
+        _try_to_write(target)
+    except OSError as error:
+        raise_asynchronous(error)
+        raise _unwritable_message(path, f"{error.strerror or error}; choose another path") from error
+
+
+def _try_to_write(target: Path) -> None:
+    """Permission bits reveal neither a read-only file system nor a name that is too long, so try."""
+    if target.exists():
+        open(target, "r+b").close()
+        tempfile.TemporaryFile(dir=target.parent).close()
+    else:
+        open(target, "xb").close()
+        target.unlink()
+
+
+def _unwritable_message(path: str | os.PathLike[str], reason: str) -> ValueError:
+    return ValueError(f"Cannot write the report {os.fspath(path)!r}: {reason}.")
+
+
+def render_page(result: Any, title: str | None = None, command: str = "") -> str:
+    """Return a page as HTML; parameters as for :func:`write_page`."""
+    shown = present(result, title, command)
+    sections = [(one, _paired(one.items)) for one in shown.sections]
+    return render("page.html.j2", shown=shown, sections=sections).lstrip()
+
+
+def _paired(items: Sequence[Any]) -> list[list[Any]]:
+    """Return the items in rows of a section: neighbouring small charts, and groups, stand side by side."""
+    rows: list[list[Any]] = []
+    for item in items:
+        kind = _is_small(item)
+        if rows and kind and all(map(_is_small, rows[-1])):
+            rows[-1].append(item)
+        else:
+            rows.append([item])
+    return rows
+
+
+def _is_small(item: Any) -> bool:
+    return isinstance(item, Group) or (isinstance(item, Chart) and item.is_small)

@@ -1,1 +1,0 @@
-"""The report of a ranking of columns: its page, and the titles of its scores."""

@@ -308,7 +308,7 @@ def test_metrics_that_do_not_fit(metrics, error, message):
 def test_the_command_line_and_what_it_prints(tmp_path, capsys):
     pytest.importorskip("typer")
     from tamis.cli import main
-    from tamis.report.page.rerun import command_line, snippet
+    from tamis.evaluate.prequential.rerun import command_line, snippet
 
     X, y = rows(600)
     path = tmp_path / "mail.csv"

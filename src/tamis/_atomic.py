@@ -353,7 +353,7 @@ class Snapshot:
     Parameters
     ----------
     one : object
-    most : int or None
+    max_bytes : int or None
         Bytes of arrays that are copied. For a larger state, only the attributes, containers and random generators are
         kept. None: all arrays are copied.
     n_rows : int, optional
@@ -379,19 +379,19 @@ class Snapshot:
 
     __slots__ = ("_arrays", "_copies", "_dicts", "_others", "is_complete")
 
-    def __init__(self, one: Any, most: float | None = None, n_rows: int | None = None) -> None:
+    def __init__(self, one: Any, max_bytes: float | None = None, n_rows: int | None = None) -> None:
         parts_read = _read(one, n_rows)
         has_foreign = _read_rest(one, parts_read, n_rows) if parts_read[3] else False
         self._dicts, self._arrays, self._others, _ = parts_read
         record = record_of(one) if isinstance(one, ThreadSafe) else None
         size = sys.maxsize if record is None else record.snapshot_size
-        if most is not None and size > most:
+        if max_bytes is not None and size > max_bytes:
             size = sum([array.nbytes for array in self._arrays])
-        is_copied = most is None or size <= most
+        is_copied = max_bytes is None or size <= max_bytes
         self._copies = [array.tobytes() for array in self._arrays] if is_copied else []
         self.is_complete = is_copied and not has_foreign
-        # An update from scratch (most=0) may change the size of the state.
-        if is_copied and record is not None and most != 0:
+        # An update from scratch (max_bytes=0) may change the size of the state.
+        if is_copied and record is not None and max_bytes != 0:
             record.snapshot_size = sum(map(len, self._copies))
 
     def restore(self) -> None:
@@ -469,11 +469,11 @@ def atomically(
         return update(*args)
     record, is_timed = record_of(one), False
     if before is None:
-        most: float | None = 0 if from_scratch else None if in_parts else max(_SMALL, n_bytes)
-        if most and n_bytes and record.snapshot_size > most:
-            most = max(most, min(_AT_FIRST, n_bytes * record.pace * _COPIED_PER_NS))
+        max_bytes: float | None = 0 if from_scratch else None if in_parts else max(_SMALL, n_bytes)
+        if max_bytes and n_bytes and record.snapshot_size > max_bytes:
+            max_bytes = max(max_bytes, min(_AT_FIRST, n_bytes * record.pace * _COPIED_PER_NS))
             is_timed = True
-        before = Snapshot(one, most, n_rows)
+        before = Snapshot(one, max_bytes, n_rows)
     is_safe = before.is_complete or from_scratch
     is_outermost = in_main and not here.is_updating
     try:

@@ -449,15 +449,14 @@ class AcquisitionResult(Result):
         if self.candidates:
             result["candidates"] = list(self.candidates)
         if len(self.y_held):
-            own, *others = (self._plain(one) for one in self.baselines)
-            del own["name"]
-            nothing = float((self._predictions[2] == 0).mean())
+            own, *others = self.baselines
             result["held_out"] = {
-                "n_rows": len(self.y_held),
-                **own,
-                "nothing_acquired": nothing,
-                "baselines": others,
-            }
+                "n_rows": len(self.y_held), self._measure: own.accuracy,
+                **({} if own.auc is None else {"auc": own.auc}),
+                "loss": own.loss, "loss_error": own.error, "mean_features": own.n_values, "mean_cost": own.cost,
+                "nothing_acquired": float((self._predictions[2] == 0).mean()),
+                "baselines": [self._plain(other) for other in others],
+            }  # fmt: skip
         return result
 
     def _plain(self, one: Baseline) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from multiprocessing import get_context
 from typing import Annotated, Any
 
@@ -94,6 +95,8 @@ def _show(output: RunOutput) -> int:
         three=result.summary()["accuracy"],
         all=everything,
     )
+    lines = (textwrap.fill(line, 80) if len(line) > 80 else line for line in lesson.splitlines())
+    lesson = "\n".join(lines)
     result.event = (opened, "Victoria's market opens")
     return output.finish_run(
         result, closing=lesson, market_opened_at_row=opened, accuracy_of_every_feature=everything,

@@ -270,7 +270,7 @@ def test_the_page_of_a_number_shows_errors_and_predictions(numeric):
     assert re.search(r"<dt>Squared error</dt><dd>([\d.]+)", page).group(1) == f"{error:.3f}"
     loss = re.search(r"<dt>Errors and prices</dt><dd>([\d.]+)", page).group(1)
     assert float(loss) == pytest.approx(10 * error + model.cost_.mean(), rel=1e-2)
-    assert "A squared error of the target&#39;s variance costs 10." in page
+    assert "A squared error of its variance costs 10." in page
     for text in (
         "Squared error against cost",
         "one standard deviation of",

@@ -162,13 +162,13 @@ class AcquisitionResult(Result):
         """Return the numbers of rows, classes and features, and the cost of errors."""
         model = self.model
         asked = f"{len(model.candidates_):,} of {plural(model.n_features_in_, 'feature', 'features')}"
-        kinds = "" if self._is_number else f", {plural(len(model.classes_), 'class', 'classes')}"
+        kinds = ", a numeric target" if self._is_number else f", {plural(len(model.classes_), 'class', 'classes')}"
         said = f"{plural(len(self.y), 'training row', 'training rows')}{kinds}; may ask for {asked}."
         if not len(self.y_held):
             return said
         cost = "A wrong decision costs 1 unless other costs were given."
         if self._is_number:
-            cost = f"A squared error of the target's variance costs {model._unit_loss:g}."
+            cost = f"A squared error of its variance costs {model._unit_loss:g}."
         return f"{said} {plural(len(self.y_held), 'row', 'rows')} were not used in fitting. {cost}"
 
     def remarks(self) -> list[str]:

@@ -723,3 +723,21 @@ def test_file_objects_that_are_no_saved_file_are_left_alone(tmp_path: Path) -> N
     with pytest.raises(TypeError, match="Cannot save"):
         tamis.save({"x": object()}, memory)
     assert memory.getvalue() == b""
+
+
+class Constant(tamis.TScore):
+    """Has the declarations of its base class, but a state of its own."""
+
+    def _start(self, n_features: int) -> None:
+        self._scores = np.arange(float(n_features))
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any) -> None: ...
+
+    def _relevance(self) -> Any:
+        return self._scores
+
+
+def test_a_subclass_of_somebody_has_a_state_of_its_own() -> None:
+    model = Constant(1).partial_fit(np.eye(4), [0, 0, 1, 1])
+    loaded = tamis.loads(tamis.dumps(model), classes=[Constant])
+    assert loaded.scores_.tolist() == [0.0, 1.0, 2.0, 3.0]

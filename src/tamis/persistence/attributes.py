@@ -85,8 +85,9 @@ _STARTS = ("_initialize", "_start", "_fit", "start", "_begin", "_build")
 
 @functools.cache
 def _declared_attributes(cls: type) -> frozenset[str]:
-    """Return the attributes that every fitted object of the class has, by its `_shapes`."""
-    names: Any = getattr(getattr(cls, "_state_spec", None), "required", ())
+    """Return the attributes that every fitted object of the class has, by its `_shapes`; a subclass may have none."""
+    is_own = cls.__module__.startswith("tamis.")
+    names: Any = getattr(getattr(cls, "_state_spec", None), "required", ()) if is_own else ()
     return frozenset(name for name in names if not hasattr(cls, name))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import deliver_signals
-from tamis._validation import Floats, Ints
+from tamis._validation import Floats, Ints, columns_of
+from tamis._validation.parameters import SEED, integer, parameter
 from tamis.base.declarations import Claims
 from tamis.catalog import find_learner
 from tamis.learners.dense_rows import DenseRowClassifier
@@ -28,11 +30,12 @@ def new_classifier(estimator: Any) -> Any:
     return entry.load()(**dict(entry.parameters))
 
 
+@dataclass(repr=False, eq=False)
 class ChunkedEnsemble(DenseRowClassifier):
     """Members that learn every row on arrival and are evaluated at the end of each chunk.
 
-    A subclass implements `_train_members`, `_end_chunk` and `_voting_members`, and calls `_initialize_chunks` when it
-    allocates its state. Chunks are counted from the first row, so the result does not depend on the batch size.
+    A subclass implements `_train_members`, `_end_chunk` and `_voting_members`. Chunks are counted from the first row,
+    so the result does not depend on the batch size.
     """
 
     adapts_itself = True  # see `tamis.learners.traits`
@@ -40,12 +43,31 @@ class ChunkedEnsemble(DenseRowClassifier):
     claims = Claims()
 
     # State:
-    #   _chunk_            rows of a chunk
+    #   _chunk_, _size_    rows of a chunk, and number of members
     #   _rows_, _codes_    (chunk, J) and (chunk,)  the rows of the chunk so far
+    _shapes = """
+        classes_ (c) labels  n_features_in_ (=j)  _is_category_ (j) bool  _chunk_ (=b)  _size_ (=n)
+        _rows_ (b, j) float in [-1e150, 1e150] or nan  _codes_ (b) in [0, max(c, 1))
+    """
 
-    def _initialize_chunks(self, chunk_size: int, n_features: int) -> None:
-        self._chunk_ = int(chunk_size)
+    n_estimators: int = parameter(integer("[1, 1000]"), default=10)
+    chunk_size: int = parameter(integer("[8, 1000000]"), default=500)
+    _: KW_ONLY
+    categorical: Any = None
+    random_state: int = parameter(SEED[0], default=0)
+
+    def _initialize(self, n_features: int, names: list[str] | None) -> None:
+        self._is_category_ = np.zeros(n_features, dtype=bool)
+        self._is_category_[columns_of(self.categorical, n_features, names)] = True
+        self._chunk_, self._size_, self.drifts_ = int(self.chunk_size), int(self.n_estimators), list[int]()
         self._rows_, self._codes_ = np.zeros((self._chunk_, n_features)), np.zeros(self._chunk_, np.int64)
+
+    def _new_member(self, estimator: Any, columns: NDArray[np.intp]) -> Any:
+        """Return an unfitted classifier for some columns; one by name is told which of them are categorical."""
+        model = new_classifier(estimator)
+        if isinstance(estimator, str) and "categorical" in model.get_params():
+            model.set_params(categorical=np.flatnonzero(self._is_category_[columns]).tolist())
+        return model
 
     @abstractmethod
     def _train_members(self, X: Floats, y: Ints, first: int) -> None:

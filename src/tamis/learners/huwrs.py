@@ -45,9 +45,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._kernels import njit
-from tamis._validation import Array, Floats, Ints, columns_of
+from tamis._validation import Array, Floats, Ints
 from tamis._validation.parameters import (
-    SEED,
     Kind,
     check_parameters,
     integer,
@@ -209,8 +208,6 @@ class HUWRS(ChunkedEnsemble):
     """
 
     _shapes = """
-        classes_ (c) labels  n_features_in_ (=j)  _chunk_ (=b)  _size_ (=n)
-        _rows_ (b, j) float in [-1e150, 1e150] or nan  _codes_ (b) in [0, max(c, 1))  _is_category_ (j) bool
         _columns_ (n, s) in [0, j)  _cuts_ (n, s, q) float in [-inf, inf]  _reference_ (n, c, s, q+1) in [0, b] fill 0
         weights_ (n) float in [0, 1]  _models_[].classes_ in [0, max(c, 1))
     """
@@ -221,8 +218,6 @@ class HUWRS(ChunkedEnsemble):
     #   _cuts_           (n, s, b-1)   float64  upper bin edges, or the categories with a bin; padded with inf
     #   _reference_      (n, K, s, b)  int64    rows of the reference chunk of a member, by class and bin
     #   weights_         (n,)          float64  w_i
-    n_estimators: int = parameter(integer("[1, 1000]"), default=10)
-    chunk_size: int = parameter(integer("[8, 1000000]"), default=500)
     _: KW_ONLY
     max_features: int | float = parameter(COUNT_OR_FRACTION, default=0.5)
     estimator: Any = parameter(
@@ -235,8 +230,6 @@ class HUWRS(ChunkedEnsemble):
     retrain_below: float = parameter(number("[0, 1]"), default=0.95)
     silent_below: float = parameter(number("[0, 1]"), default=0.8)
     n_bins: int = parameter(integer("[2, 1000]"), default=10)
-    categorical: Any = None
-    random_state: int = parameter(SEED[0], default=0)
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -245,28 +238,20 @@ class HUWRS(ChunkedEnsemble):
         return is_third_party(self._models_[0])
 
     def _initialize(self, n_features: int, names: list[str] | None) -> None:
-        self._is_category_ = np.zeros(n_features, dtype=bool)
-        self._is_category_[columns_of(self.categorical, n_features, names)] = True
-        self._initialize_chunks(self.chunk_size, n_features)
-        self._size_, self.n_seen_ = int(self.n_estimators), 0
+        super()._initialize(n_features, names)
         size = resolve_max_features(self.max_features, n_features)
         self._columns_ = balanced_subsets(self._size_, size, n_features, int(self.random_state))
         self._cuts_ = np.full((self._size_, size, int(self.n_bins) - 1), np.inf)
         self._reference_ = np.zeros((self._size_, len(self.classes_), size, int(self.n_bins)), dtype=np.int64)
-        self.weights_, self.drifts_ = np.ones(self._size_), list[int]()
-        self._models_: list[BaseEstimator] = [self._new(m) for m in range(self._size_)]
+        self.weights_ = np.ones(self._size_)
+        self._models_: list[BaseEstimator] = [
+            self._new_member(self.estimator, columns) for columns in self._columns_
+        ]
 
     def _grow(self, n_classes: int) -> None:
         super()._grow(n_classes)
         if is_third_party(self._models_[0]):  # it cannot add a class
-            self._models_ = [self._new(m) for m in range(self._size_)]
-
-    def _new(self, m: int) -> Any:
-        """Return a classifier for the features of a member."""
-        model = new_classifier(self.estimator)
-        if isinstance(self.estimator, str) and "categorical" in model.get_params():
-            model.set_params(categorical=np.flatnonzero(self._is_category_[self._columns_[m]]).tolist())
-        return model
+            self._models_ = [self._new_member(self.estimator, columns) for columns in self._columns_]
 
     def _train_members(self, X: Floats, y: Ints, first: int) -> None:
         for model, columns in zip(self._models_, self._columns_, strict=True):
@@ -286,7 +271,7 @@ class HUWRS(ChunkedEnsemble):
             self.weights_[restarted] = 1.0
             self._models_ = list(self._models_)
         for m in restarted.tolist():
-            self._models_[m] = self._new(m)
+            self._models_[m] = self._new_member(self.estimator, self._columns_[m])
             self._train(self._models_[m], self._rows_[:, self._columns_[m]], self._codes_)
 
     def _agreements(self, rows: Floats, codes: Ints | None) -> Floats:

@@ -44,12 +44,12 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._kernels import njit
-from tamis._validation import Floats, Ints, Mask, columns_of
-from tamis._validation.parameters import SEED, Kind, integer, parameter, with_methods
+from tamis._validation import Floats, Ints, Mask
+from tamis._validation.parameters import Kind, parameter, with_methods
 from tamis.learners.chunked import ChunkedEnsemble, new_classifier
 from tamis.learners.column_masking import accepts_nan
 from tamis.learners.dense_rows import is_third_party
-from tamis.learners.hoeffding.adaptive import uniform
+from tamis.learners.hoeffding.adaptive import draw_count
 from tamis.rows import FCBF
 
 __all__ = ["HEFTStream", "Member"]
@@ -91,10 +91,7 @@ class Member(NamedTuple):
 def _times(seed: int, first: int, born: int, shares: Floats, times: Ints) -> None:
     """Write how often a member learns each row: Poisson numbers determined by seed, row and member."""
     for i in range(times.shape[0]):
-        share, k = uniform(seed, first + i, born), 0
-        while k < shares.shape[0] and share >= shares[k]:
-            k += 1
-        times[i] = k
+        times[i] = draw_count(shares, seed, first + i, born)
 
 
 @dataclass(repr=False, eq=False)
@@ -159,9 +156,7 @@ class HEFTStream(ChunkedEnsemble):
     """
 
     _shapes = """
-        classes_ (c) labels  n_features_in_ (=j)  _chunk_ (=b)  _selector_ (its own)
-        _rows_ (b, j) float in [-1e150, 1e150] or nan  _codes_ (b) in [0, max(c, 1))
-        _counts_ (c) in [0, 2**62) fill 0  _size_ (=n)  _weights_ (n) float in [0, 1]
+        _selector_ (its own)  _counts_ (c) in [0, 2**62) fill 0  _weights_ (n) float in [0, 1]
         _models_[][0] in [0, len(estimators))  _models_[][1] in [0, _begun_)
         _models_[][2].classes_ in [0, max(c, 1))  _models_before_[][2].classes_ in [0, max(c, 1))
         _begun_ in [0, 2**62)  selected_ in [0, j)  _knows_ (n, j) bool  _knew_ (n, j) bool
@@ -172,8 +167,7 @@ class HEFTStream(ChunkedEnsemble):
     #   _knows_, _knew_    (n, J) bool    their features, now and before the chunk
     #   _weights_          (n,)   float64 w_i, sum 1
     #   _counts_           (K,)   int64   rows of each class in the chunk
-    n_estimators: int = parameter(integer("[1, 1000]"), default=10)
-    chunk_size: int = parameter(integer("[8, 1000000]"), default=150)
+    chunk_size: int = 150
     _: KW_ONLY
     estimators: Any = parameter(
         Kind("a sequence of learners, by name or as classifiers with predict_proba", _are_learners),
@@ -182,8 +176,6 @@ class HEFTStream(ChunkedEnsemble):
     selector: Any = parameter(
         with_methods("a row selector", "partial_fit", "get_support"), None, default=None
     )
-    categorical: Any = None
-    random_state: int = parameter(SEED[0], default=0)
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -194,16 +186,15 @@ class HEFTStream(ChunkedEnsemble):
         )
 
     def _initialize(self, n_features: int, names: list[str] | None) -> None:
-        self._categorical_ = columns_of(self.categorical, n_features, names)
+        super()._initialize(n_features, names)
         self._selector_ = (
-            FCBF(window=self.chunk_size, categorical=self._categorical_.tolist())
+            FCBF(window=self.chunk_size, categorical=np.flatnonzero(self._is_category_).tolist())
             if self.selector is None
             else clone(self.selector)
         )
-        self._initialize_chunks(self.chunk_size, n_features)
-        self._size_, self._begun_, self.n_seen_ = int(self.n_estimators), 0, 0
+        self._begun_ = 0
         self._counts_ = np.zeros(len(self.classes_), dtype=np.int64)
-        self.selected_, self.drifts_ = np.arange(n_features), list[int]()
+        self.selected_ = np.arange(n_features)
         self._models_: list[_Model] = [self._new(m % len(self.estimators)) for m in range(self._size_)]
         self._models_before_: list[_Model] = []  # none before the first chunk
         self._knows_ = np.ones((self._size_, n_features), dtype=bool)
@@ -220,12 +211,8 @@ class HEFTStream(ChunkedEnsemble):
 
     def _new(self, kind: int) -> _Model:
         """Return a new classifier for the currently selected features."""
-        estimator, columns = self.estimators[kind], self.selected_
-        model = new_classifier(estimator)
-        if isinstance(estimator, str) and "categorical" in model.get_params():
-            model.set_params(categorical=np.flatnonzero(np.isin(columns, self._categorical_)).tolist())
         self._begun_ += 1
-        return kind, self._begun_ - 1, model
+        return kind, self._begun_ - 1, self._new_member(self.estimators[kind], self.selected_)
 
     def _train_members(self, X: Floats, y: Ints, first: int) -> None:
         self._counts_ = self._counts_ + np.bincount(y, minlength=len(self._counts_))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis._kernels import njit
+from tamis._validation import Floats, Ints
 from tamis.learners.hoeffding.nodes import (
     Arrays,
     Change,
@@ -24,7 +25,16 @@ from tamis.learners.hoeffding.nodes import (
     queue_change,
 )
 
-__all__ = ["compare_alternate", "drop_alternate", "poisson", "replace_split", "start_alternate", "uniform"]
+__all__ = [
+    "compare_alternate",
+    "draw_count",
+    "draw_features",
+    "drop_alternate",
+    "poisson",
+    "replace_split",
+    "start_alternate",
+    "uniform",
+]
 
 _LEAST_WIDTH = 300.0
 _TOTAL, _WIDTH = 2, 4  # in a detector's state
@@ -46,12 +56,28 @@ def uniform(seed: int, row: int, born: int) -> float:
 
 
 @njit(allocates=False)
+def draw_count(shares: Floats, seed: int, row: int, born: int) -> int:
+    """Return a number of a distribution with these cumulative shares that depends on the arguments only."""
+    share, k = uniform(seed, row, born), 0
+    while k < shares.shape[0] and share >= shares[k]:
+        k += 1
+    return k
+
+
+@njit(allocates=False)
 def poisson(seed: int, row: int, born: int) -> float:
     """Return a Poisson(1) number that depends on the arguments only; 1 instead of 0, as in other adaptive trees."""
-    share, k = uniform(seed, row, born), 0
-    while k < _POISSON.shape[0] and share >= _POISSON[k]:
-        k += 1
-    return float(max(k, 1))
+    return float(max(draw_count(_POISSON, seed, row, born), 1))
+
+
+@njit(allocates=False)
+def draw_features(drawn: Ints, n_features: int, seed: int, birth: int) -> None:
+    """Sample features, all subsets equally likely: each feature in turn is selected or skipped."""
+    left = drawn.shape[0]
+    for f in range(n_features):
+        if uniform(seed, f, birth) * (n_features - f) < left:
+            drawn[drawn.shape[0] - left] = f
+            left -= 1
 
 
 @njit()

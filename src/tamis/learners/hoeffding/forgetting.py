@@ -98,7 +98,7 @@ def learn(
             break
         at = tree.state[State.ROWS] % schedule.window
         if tree.state[State.ROWS] >= schedule.window:
-            _remove_row(tree, window.rows[at], window.cells[at], window.codes[at], window.births[at])
+            _visit_nodes(tree, window.rows[at], window.cells[at], window.codes[at], window.births[at], True)
         register_categories(tree, cells[i])
         window.rows[at], window.cells[at], window.codes[at] = X[i], cells[i], codes[i]
         window.births[at] = tree.state[State.BIRTHS]
@@ -181,16 +181,19 @@ def _learn_row(
 
 
 @njit(allocates=False)
-def _remove_row(tree: Arrays, row: Floats, cells: Ints, y: int, births: int) -> None:
-    """Remove a row from the nodes in which it was counted: those on its path that existed when it arrived."""
+def _visit_nodes(tree: Arrays, row: Floats, cells: Ints, y: int, births: int, is_removed: bool) -> None:
+    """Remove a row from the nodes on its path that existed when it arrived, or count its numbers there again."""
     tree.notes[Note.STACK, 0], n = tree.state[State.ROOT], 1
     while n > 0:
         n -= 1
         node = tree.notes[Note.STACK, n]
         while node >= 0 and tree.links[node, Link.BORN] < births:
-            tree.weights[node, y] -= 1.0
-            tree.numbers[node, Number.WEIGHT] -= 1.0
-            _remove_from_statistics(tree, tree.links[node, Link.SLOT], row, cells, y)
+            if is_removed:
+                tree.weights[node, y] -= 1.0
+                tree.numbers[node, Number.WEIGHT] -= 1.0
+                _remove_from_statistics(tree, tree.links[node, Link.SLOT], row, cells, y)
+            else:
+                update_statistics(tree, tree.links[node, Link.SLOT], row, cells[:0], y, 1.0)
             if tree.links[node, Link.ALTERNATE] >= 0:
                 tree.notes[Note.STACK, n] = tree.links[node, Link.ALTERNATE]
                 n += 1
@@ -229,24 +232,8 @@ def _recount(tree: Arrays, window: RowWindow) -> None:
     for node in range(len(tree.links)):
         if tree.links[node, Link.ALIVE] == 1:
             tree.gaussians[tree.links[node, Link.SLOT]].fill(0.0)
-    no_cells = np.empty(0, np.int64)
     for i in range(len(window.codes)):
-        tree.notes[Note.STACK, 0], n = tree.state[State.ROOT], 1
-        while n > 0:
-            n -= 1
-            node = tree.notes[Note.STACK, n]
-            while node >= 0 and tree.links[node, Link.BORN] < window.births[i]:
-                update_statistics(
-                    tree, tree.links[node, Link.SLOT], window.rows[i], no_cells, window.codes[i], 1.0
-                )
-                if tree.links[node, Link.ALTERNATE] >= 0:
-                    tree.notes[Note.STACK, n] = tree.links[node, Link.ALTERNATE]
-                    n += 1
-                more = tree.links[node, Link.LEFT] >= 0
-                node = child_of(tree, node, window.rows[i], window.cells[i]) if more else -1
-
-
-# -- alternate trees and splits ------------------------------------------------------------------------------------
+        _visit_nodes(tree, window.rows[i], window.cells[i], window.codes[i], window.births[i], False)
 
 
 @njit()

@@ -19,7 +19,7 @@ from tamis._kernels import njit
 from tamis._shapes import Shapes, SizedState
 from tamis._validation import Floats, Ints, Mask
 from tamis.drift.adwin import STATE_SIZE, check_windows, update_window
-from tamis.learners.hoeffding.adaptive import uniform
+from tamis.learners.hoeffding.adaptive import draw_count, draw_features
 from tamis.learners.hoeffding.categories import Categories
 from tamis.learners.hoeffding.learning import (
     attempt_split,
@@ -152,22 +152,9 @@ class Member(SizedState):
 
 
 @njit(allocates=False)
-def _bagging_count(sampling: Sampling, row: int) -> int:
-    """Return the number of times a row counts, by (1)."""
-    share, k = uniform(sampling.seed, row, 0), 0
-    while k < sampling.counts.shape[0] and share >= sampling.counts[k]:
-        k += 1
-    return k
-
-
-@njit(allocates=False)
 def _draw_features(drawn: Ints, born: int, n_features: int, sampling: Sampling) -> None:
-    """Sample the features of a leaf, all subsets equally likely: each feature in turn is selected or skipped."""
-    left, birth = drawn.shape[0] - 1, born if sampling.by_leaf else 0
-    for f in range(n_features):
-        if uniform(sampling.key, f, birth) * (n_features - f) < left:
-            drawn[drawn.shape[0] - 1 - left] = f
-            left -= 1
+    """Sample the features of a leaf."""
+    draw_features(drawn[: drawn.shape[0] - 1], n_features, sampling.key, born if sampling.by_leaf else 0)
     drawn[drawn.shape[0] - 1] = born
 
 
@@ -208,7 +195,7 @@ def learn_member(
         if i == len(codes):
             break
         register_categories(tree, cells[i])
-        count = float(_bagging_count(sampling, first + i))
+        count = float(draw_count(sampling.counts, sampling.seed, first + i, 0))  # (1)
         right, length, due = learn_row(
             tree, drawn, X[i], cells[i], codes[i], count, rules, sampling, part, part_cells, no_guesses, votes
         )

@@ -22,7 +22,8 @@ import numpy as np
 from tamis._kernels import njit
 from tamis._validation import Floats, Ints
 from tamis.drift.adwin import update_window
-from tamis.learners.hoeffding.adaptive import uniform
+from tamis.learners.hoeffding.adaptive import draw_features
+from tamis.summaries.quantile_kernels import first_not_below
 
 __all__ = ["FREE_NODES", "FREE_SLOTS", "Options", "Trees", "bin_rows", "create_tree", "learn", "score_rows"]
 
@@ -97,11 +98,7 @@ def create_tree(trees: Trees, t: int, n_features: int, seed: int) -> None:
     """Create a tree of one leaf with a random subset of the features, all subsets equally likely."""
     trees.roots[t] = _create_leaf(trees, _take_slot(trees, t))
     trees.leaves[t] = 1
-    left, own = trees.drawn.shape[1], trees.drawn[t]
-    for f in range(n_features):
-        if uniform(seed + t, f, trees.events[t]) * (n_features - f) < left:
-            own[own.shape[0] - left] = f
-            left -= 1
+    draw_features(trees.drawn[t], n_features, seed + t, trees.events[t])
 
 
 @njit(allocates=False)
@@ -129,14 +126,8 @@ def bin_rows(X: Floats, cuts: Floats, bins: Ints) -> None:
     """Write the bin of each value, the number of cuts below it; -1 for a missing value."""
     for i in range(X.shape[0]):
         for f in range(X.shape[1]):
-            x, low, high = X[i, f], 0, cuts.shape[1]
-            while low < high:
-                middle = (low + high) // 2
-                if cuts[f, middle] < x:
-                    low = middle + 1
-                else:
-                    high = middle
-            bins[i, f] = low if x == x else -1
+            x = X[i, f]
+            bins[i, f] = first_not_below(cuts[f], 0, cuts.shape[1], x) if x == x else -1
 
 
 @njit(allocates=False)

@@ -29,7 +29,7 @@ BUDGETS = {
     "columns": 4333,
     # Raised by 125: a measure that is no longer defined is NaN, and `macro_auc`.
     # Raised by 1,679: runs, experiments and recommendations show themselves (it was in `report` and `cli`).
-    "evaluate": 7131,
+    "evaluate": 7133,
     "summaries": 4490,
     # Raised by 2: shifted features.
     # Raised by 702: a model and its held-out rows show themselves (it was in `report` and `cli`).
@@ -37,7 +37,7 @@ BUDGETS = {
     # Raised by 5: `macro_auc` in the charts.
     "report": 967,
     # Raised by 36: parameters as fields, and input handling that an author of a selector need not see.
-    "base": 2279,
+    "base": 2281,
     # Raised by 12: copies of a replay share its rows, and kernels use enums.
     TOP: 2165,
     # Raised by 222: reads that are interrupted, the same rows in every form, weights and shifts.

@@ -32,7 +32,7 @@ class Walk:
         if not name.startswith(_HOME) or event not in ("call", "return"):
             return
         if event == "return":
-            self.depth -= 1
+            self.depth = max(0, self.depth - 1)  # it was entered before the walk began
             return
         self.depth += 1
         self.calls += 1

@@ -551,6 +551,8 @@ def n_to_select(n_features_to_select: int | float, n_features: int) -> int:
     >>> n_to_select(0.1, 57), n_to_select(3, 57)
     (6, 3)
     """
+    if type(n_features_to_select) is int and 1 <= n_features_to_select <= n_features:
+        return n_features_to_select
     name = "n_features_to_select"
     if is_integer(n_features_to_select):
         check_number(name, n_features_to_select, low=1, high=n_features, integer=True)

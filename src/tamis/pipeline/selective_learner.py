@@ -30,8 +30,7 @@ from tamis.errors import DataError
 from tamis.learners.column_masking import accepts_nan
 from tamis.learners.linear import SGDLogisticRegression
 from tamis.learners.traits import adapts_itself
-from tamis.pipeline.masked_learner import MaskedLearner, MaskedRegressor, View
-from tamis.pipeline.masking import Masker
+from tamis.pipeline.masked_learner import MaskedLearner, MaskedRegressor, Masker, View
 from tamis.pipeline.reset_candidate import ResetCandidate
 from tamis.pipeline.scaling import RunningScale, wants_scale
 from tamis.replay import Replay

@@ -312,7 +312,7 @@ class ClassMoments(ThreadSafeState):
         bool
             False, with the state unchanged, if a value is infinite (or too large to be squared).
         """
-        own = faded(sample_weight, fade)
+        own = sample_weight if fade is None else faded(sample_weight, fade)
         weight = _NO_WEIGHT if own is None else own
         gain = self._gain
         if not (isinstance(keep, float) and keep == 1.0):

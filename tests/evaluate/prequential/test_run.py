@@ -22,7 +22,7 @@ from tamis.errors import CheckpointError, DataError
 from tamis.evaluate.prequential.checkpoint import Checkpoint
 from tamis.evaluate.prequential.run_log import Table
 from tamis.options import RunOptions
-from tamis.pipeline.masking import Masker
+from tamis.pipeline.masked_learner import Masker
 from tamis.streams import ArrayStream
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from tamis._interrupts import defer_interrupts
-from tamis._validation import Array, Rows, check_choice
+from tamis._validation import check_choice
 from tamis.evaluate.prequential.checkpoint import Checkpoint
 from tamis.evaluate.prequential.result import PrequentialResult, Step
 from tamis.evaluate.prequential.run import Run
@@ -16,7 +16,6 @@ from tamis.options import RunOptions
 from tamis.pipeline.selective_learner import declare_categories, default_learner
 from tamis.streams.any_source import as_stream
 from tamis.streams.frames import DictStream, FrameStream
-from tamis.streams.stream import Stream
 
 __all__ = ["prequential"]
 
@@ -252,23 +251,29 @@ def prequential(
             return run.state() | ({"listener": listener.state()} if hasattr(listener, "state") else {})
 
         def keep() -> None:
-            if saved.path is None:
-                return
             is_chosen = options.batch_size == "auto"  # then the steps of a block are saved together
             done = run.n_seen // options.rows_per_block if is_chosen else run.n_steps
             saved.keep(done, run.settings, everything)
 
+        asked = False
+
+        def is_between_batches() -> bool:  # called when a signal arrives
+            nonlocal asked
+            asked = True
+            return run.is_consistent
+
         try:
             source.on_idle = keep
-            with defer_interrupts(lambda: run.is_consistent) as stop_if_asked:
-                batches = _batches(source, options.rows_per_block, run.n_seen, options.max_rows)
-                for X, y in run.timed(batches):
+            with defer_interrupts(is_between_batches) as stop_if_asked:
+                for X, y in run.batches():
                     (run.process_block if options.batch_size == "auto" else run.process_batch)(X, y)
                     if on_step is not None and run.n_steps and is_due():
                         with run.uninterrupted():
                             on_step(run.step())
-                    stop_if_asked()
-                    keep()  # after the first batch too, to detect errors early
+                    if asked:
+                        stop_if_asked()
+                    if saved.path is not None:
+                        keep()  # after the first batch too, to detect errors early
                 stop_if_asked()  # a stream may end because its producer was interrupted too
         except (KeyboardInterrupt, SystemExit) as error:
             run.interrupted, interrupt = True, error
@@ -294,15 +299,3 @@ def _wrap_river(learner: Any) -> Any:
     from tamis.adapters.river import RiverClassifier
 
     return RiverClassifier(learner)
-
-
-def _batches(stream: Stream, size: int, start: int, max_rows: int | None) -> Iterator[tuple[Rows, Array]]:
-    """Yield batches up to the last row to read, and request none after it, which might block."""
-    if max_rows is not None and start >= max_rows:
-        return
-    for X, y in stream.batches(size, start=start):
-        if max_rows is not None and start + len(y) >= max_rows:
-            yield X[: max_rows - start], y[: max_rows - start]
-            return
-        start += len(y)
-        yield X, y

@@ -173,12 +173,23 @@ class Run:
 
     # -- one batch -----------------------------------------------------------------------------------------
 
-    def timed(self, batches: Iterator[Batch]) -> Iterator[Batch]:
-        """Yield the batches, and measure how long they take to arrive; the clock of the run starts here."""
+    def batches(self) -> Iterator[Batch]:
+        """Yield the batches up to the last row to read, and measure how long they take; the clock starts here.
+
+        None is requested after the last row, which might block.
+        """
+        start, most = self.n_seen, self.options.max_rows
+        if most is not None and start >= most:
+            return
         self._clock, self._compiling, begin = time.perf_counter(), compilation.seconds, _clock()
-        for batch in batches:
+        for X, y in self.stream.batches(self.rows_per_block, start=start):
             self._reading += _clock() - begin
-            yield batch
+            start += len(y)
+            if most is not None and start >= most:
+                n_rows = len(y) - (start - most)
+                yield X[:n_rows], y[:n_rows]
+                return
+            yield X, y
             begin = _clock()
 
     def process_block(self, X: Rows, y: Array) -> None:

@@ -192,11 +192,13 @@ class SelectiveLearner:
         changed = self.mask is None or bool((mask != self.mask).any())
         if changed:
             self.mask, self.support = mask, np.flatnonzero(mask)
-        return self.replay.is_due(changed=changed)
+        is_alarm = bool(getattr(self.selector, "drift_detected_", False))
+        return (changed or is_alarm) and self.replay.is_due(changed=changed)
 
     def update_learner(self, view: View, X: Rows, y: Array, classes: Array, *, renewed: bool) -> None:
         """Update the learner with a view of the batch, or reset it."""
-        self.replay.add(X, y)
+        if not isinstance(self.replay.replay, str) or bool(getattr(self.selector, "n_replay", 0)):
+            self.replay.add(X, y)
         if renewed and not self.tries_resets:
             self.reset(classes)
         else:

@@ -128,7 +128,7 @@ def test_weights_depend_on_the_number_of_known_values():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 800)
     X = rng.normal(size=(800, 9)) + 0.7 * y[:, None]
-    model = AnyOrder.fit("ensemble", X[:600], y[:600], n_bins=4, n_classes=2, classifier=None)
+    model = AnyOrder.fit("ensemble", X[:600], y[:600], n_bins=4, n_classes=2, classifier=None, random_state=0)
     assert model.weights.shape == (4, 4)
     assert (model.weights >= 0.0).all()
     for n_known in (1, 3, 9):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-__all__ = ["fill_docstring"]
+__all__ = ["fill_docstring", "paragraphs_of"]
 
 _C = TypeVar("_C", bound=Callable[..., Any])
 
@@ -49,3 +50,32 @@ def fill_docstring(paragraphs: Mapping[str, str]) -> Callable[[_C], _C]:
         return item
 
     return fill
+
+
+def paragraphs_of(cls: type) -> dict[str, str]:
+    """Return the sections of the docstrings of a class and its bases, and each parameter and attribute in them.
+
+    Of two with the same name, that of the derived class.
+
+    Examples
+    --------
+    >>> class Model:
+    ...     '''A model.
+    ...
+    ...     Parameters
+    ...     ----------
+    ...     level : float
+    ...         Larger is stricter.
+    ...     random_state : int
+    ...     '''
+    >>> print(paragraphs_of(Model)["level"])
+    level : float
+        Larger is stricter.
+    """
+    paragraphs: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        doc = inspect.cleandoc(base.__doc__ or "")  # python -OO
+        for title, body in re.findall(r"^(\w+)\n-+\n(.*?)(?=\n+\w+\n---|\Z)", doc, re.MULTILINE | re.DOTALL):
+            paragraphs[title] = body
+            paragraphs |= {entry[1]: entry[0] for entry in re.finditer(r"^(\w+).*(?:\n .*)*", body, re.MULTILINE)}
+    return paragraphs

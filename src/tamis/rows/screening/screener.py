@@ -67,7 +67,66 @@ class Readout(NamedTuple):
 
 
 class Screener(RowSelector):
-    """Selects by a univariate score; a subclass declares its scores."""
+    """Selects by a univariate score; a subclass declares its scores, and its docstring quotes this one.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float or None, default=0.1
+        How many features to keep, or which fraction of them, in (0, 1]. None: as many as `level` allows.
+    task : {"classification", "regression"}, default="classification"
+        Classification or regression. A numeric target is discretized into five levels of about equal frequency
+        (:mod:`tamis.base.target_levels`). Parts that learned numbers cannot be merged.
+    half_life : float, optional
+        Rows (or calls, see `fade_per`) after which the weight of a row is halved, in [0.01, inf]. By default nothing
+        fades.
+    fading : float, optional
+        The same as a factor per row (or call) in [1e-6, 1]; pass only one of the two.
+    fade_per : {"row", "batch"}, default="row"
+        Whether fading counts rows or calls of `partial_fit`.
+    clock : {"global", "class"}, default="global"
+        Whether a row fades with every later row, or only with later rows of its own class.
+    level : float in (0, 1), optional
+        Bound on the false discovery rate, with ``n_features_to_select=None``. At any time, for any number of reads, the
+        expected proportion of irrelevant features among the selected ones is at most this. Weights are ignored, and
+        rows must not fade; see `restarts`.
+    redundancy : int, at least 1, optional
+        Number of candidates, the features with the best scores. Of these, the selector keeps the ones with the largest
+        partial correlations in the last 1000 rows, and thus few copies of one signal. `scores_` still rates each
+        feature by itself.
+    restarts : "drift" or int, at least 1, optional
+        When to discard all rows and restart. "drift": when the relation of some feature to the class in the last 512
+        rows differs from that in all rows before. A number: after this many rows. With `level`, each start gets a
+        fraction of the level (see `restart`), so the bound holds over the entire stream. Parts of a stream then cannot
+        be merged. By default, never.
+    dependence : {"auto", "independent", "series"}, default="auto"
+        Assumption of p-values and bands about the rows. "independent": rows are independent. "series": rows may be
+        dependent, so variances are estimated from blocks of rows. "auto": as "series", once the labels depend on
+        earlier ones; otherwise, tests for independent rows are valid for any series of features. With `level`, the
+        evidence of dependent rows is conditional on the previous label (:mod:`tamis.summaries.label_past`).
+
+    Attributes
+    ----------
+    evalues_, n_observed_, n_effective_, rows_dependent_, nbytes_
+        As in :class:`tamis.rows.Screening`.
+    warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_
+        As in :class:`tamis.base.RowSelector`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is invalid, when the first rows are passed.
+    DataError
+        If a value is infinite. NaN is allowed: it is skipped, feature by feature. The model is unchanged.
+
+    Notes
+    -----
+    A batch is equivalent to its rows one at a time up to rounding. Memory is 24 bytes per feature and class, for any
+    number of rows. CSR rows cost O(stored values).
+
+    References
+    ----------
+    Wang, Barbu (2021). Online Feature Screening for Data Streams with Concept Drift.
+    """
 
     claims = Claims(equals_rows="up to rounding", sparse_time=True)
     _shapes = """
@@ -717,7 +776,37 @@ class Screener(RowSelector):
 
 
 class BinScreener(Screener):
-    """A screener whose scores are computed from bin counts."""
+    """A screener whose scores are computed from bin counts.
+
+    Parameters
+    ----------
+    n_bins : int, default=5
+        Number of bins of about equal weight for a numeric feature, at least 2.
+    categorical : "all", list of int or str, or bool mask, optional
+        Categorical features (positions, or names of a frame), coded as whole numbers from 0 to 65,535. Each value is a
+        bin. By default all features are numeric.
+    eps : float, optional
+        Largest error of a cumulative count, as a fraction of all counts, in [1e-6, 0.5). A feature of at most 1 / eps
+        distinct values in each class has no error. By default 2e-6 times the number of features, within 0.001 and 0.01,
+        which takes about 150 MB after ten million rows.
+    dtype : {"float32", "float64"}, default="float32"
+        How numbers are stored. "float32" becomes float64 if the values of a feature, such as times in seconds since
+        1970, are too close to each other for it.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is invalid, when the first rows are passed.
+    DataError
+        If a value is infinite, too large for `dtype`, or not a category in a categorical column. NaN is allowed: it is
+        skipped, feature by feature. The model is unchanged.
+
+    Notes
+    -----
+    A batch is equivalent to its rows one at a time up to rounding. Memory is bounded; see
+    :class:`tamis.summaries.quantiles.QuantileSummary`. CSR rows cost O(stored values), except that their categorical
+    columns cost as much as dense ones.
+    """
 
     def _claims(self) -> Claims:
         return replace(super()._claims(), first_rows=FIRST)

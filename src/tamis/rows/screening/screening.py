@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._docstrings import fill_docstring
+from tamis._docstrings import fill_docstring, paragraphs_of
 from tamis._validation import check_choice
 from tamis._validation.parameters import Kind, parameters
 from tamis.base.html_repr import html_repr
@@ -24,105 +24,26 @@ from tamis.rows.screening.screener import SCORES, BinScreener, Screener
 
 __all__ = ["ChiSquare", "FisherScore", "GiniIndex", "MutualInformation", "Screening", "TScore"]
 
-# Paragraphs shared by several classes, by the name of their placeholder in a docstring: ``%(bins)s``.
-_SHARED = {
-    "n_features_to_select": """
-    n_features_to_select : int, float or None, default=0.1
-        How many features to keep, or which fraction of them, in (0, 1]. None: as many as `level` allows.
-    task : {"classification", "regression"}, default="classification"
-        Classification or regression. A numeric target is discretized into five levels of about equal frequency
-        (:mod:`tamis.base.target_levels`). Parts that learned numbers cannot be merged.
-    """,
-    "bins": """
-    n_bins : int, default=5
-        Number of bins of about equal weight for a numeric feature, at least 2.
-    categorical : "all", list of int or str, or bool mask, optional
-        Categorical features (positions, or names of a frame), coded as whole numbers from 0 to 65,535. Each value is a
-        bin. By default all features are numeric.
-    eps : float, optional
-        Largest error of a cumulative count, as a fraction of all counts, in [1e-6, 0.5). A feature of at most 1 / eps
-        distinct values in each class has no error. By default 2e-6 times the number of features, within 0.001 and 0.01,
-        which takes about 150 MB after ten million rows.
-    dtype : {"float32", "float64"}, default="float32"
-        How numbers are stored. "float32" becomes float64 if the values of a feature, such as times in seconds since
-        1970, are too close to each other for it.
-    """,
-    "fading": """
-    half_life : float, optional
-        Rows (or calls, see `fade_per`) after which the weight of a row is halved, in [0.01, inf]. By default nothing
-        fades.
-    fading : float, optional
-        The same as a factor per row (or call) in [1e-6, 1]; pass only one of the two.
-    fade_per : {"row", "batch"}, default="row"
-        Whether fading counts rows or calls of `partial_fit`.
-    clock : {"global", "class"}, default="global"
-        Whether a row fades with every later row, or only with later rows of its own class.
-    """,
-    "selection": """
-    level : float in (0, 1), optional
-        Bound on the false discovery rate, with ``n_features_to_select=None``. At any time, for any number of reads, the
-        expected proportion of irrelevant features among the selected ones is at most this. Weights are ignored, and
-        rows must not fade; see `restarts`.
-    redundancy : int, at least 1, optional
-        Number of candidates, the features with the best scores. Of these, the selector keeps the ones with the largest
-        partial correlations in the last 1000 rows, and thus few copies of one signal. `scores_` still rates each
-        feature by itself.
-    restarts : "drift" or int, at least 1, optional
-        When to discard all rows and restart. "drift": when the relation of some feature to the class in the last 512
-        rows differs from that in all rows before. A number: after this many rows. With `level`, each start gets a
-        fraction of the level (see `restart`), so the bound holds over the entire stream. Parts of a stream then cannot
-        be merged. By default, never.
-    dependence : {"auto", "independent", "series"}, default="auto"
-        Assumption of p-values and bands about the rows. "independent": rows are independent. "series": rows may be
-        dependent, so variances are estimated from blocks of rows. "auto": as "series", once the labels depend on
-        earlier ones; otherwise, tests for independent rows are valid for any series of features. With `level`, the
-        evidence of dependent rows is conditional on the previous label (:mod:`tamis.summaries.label_past`).
-    """,
-    "screening_attributes": """
-    evalues_, n_observed_, n_effective_, rows_dependent_, nbytes_
-        As in :class:`tamis.rows.Screening`.
-    """,
-    "base_attributes": """
-    warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_
-        As in :class:`tamis.base.RowSelector`.
-    """,
-    "moments_raises": """
-    ValueError
-        If a parameter is invalid, when the first rows are passed.
-    DataError
-        If a value is infinite. NaN is allowed: it is skipped, feature by feature. The model is unchanged.
-    """,
-    "raises": """
-    ValueError
-        If a parameter is invalid, when the first rows are passed.
-    DataError
-        If a value is infinite, too large for `dtype`, or not a category in a categorical column. NaN is allowed: it is
-        skipped, feature by feature. The model is unchanged.
-    """,
-    "moments_notes": """
-    A batch is equivalent to its rows one at a time up to rounding. Memory is 24 bytes per feature and class, for any
-    number of rows. CSR rows cost O(stored values).
-    """,
-    "notes": """
-    A batch is equivalent to its rows one at a time up to rounding. Memory is bounded; see
-    :class:`tamis.summaries.quantiles.QuantileSummary`. CSR rows cost O(stored values), except that their categorical
-    columns cost as much as dense ones.
-    """,
-    "paper": """
-    Wang, Barbu (2021). Online Feature Screening for Data Streams with Concept Drift.
-    """,
-}
+# The paragraphs that the docstrings of the base classes contain, for those of the scores: ``%(half_life)s``.
+_OF_MOMENTS, _OF_BINS = paragraphs_of(Screener), paragraphs_of(BinScreener)
 
 
-@fill_docstring(_SHARED)
+@fill_docstring(_OF_MOMENTS)
 class TScore(Screener):
     """Selects the features whose means in two classes differ most, relative to their standard errors.
 
     Parameters
     ----------
     %(n_features_to_select)s
+    %(task)s
+    %(half_life)s
     %(fading)s
-    %(selection)s
+    %(fade_per)s
+    %(clock)s
+    %(level)s
+    %(redundancy)s
+    %(restarts)s
+    %(dependence)s
 
     Attributes
     ----------
@@ -132,20 +53,20 @@ class TScore(Screener):
     pvalues_ : ndarray of shape (n_features,), float64
         Probability of a larger difference between classes with equal means (Welch's test, in which the variance of a
         class is at least that of all rows); for three classes or more, times the number of classes.
-    %(screening_attributes)s
-    %(base_attributes)s
+    %(evalues_)s
+    %(warming_up_)s
 
     Raises
     ------
-    %(moments_raises)s
+    %(Raises)s
 
     Notes
     -----
-    %(moments_notes)s
+    %(Notes)s
 
     References
     ----------
-    %(paper)s
+    %(References)s
     Equation (1) of :mod:`tamis.rows.screening`.
 
     Examples
@@ -166,15 +87,22 @@ class TScore(Screener):
         return ("t",)
 
 
-@fill_docstring(_SHARED)
+@fill_docstring(_OF_MOMENTS)
 class FisherScore(Screener):
     """Selects the features whose class means differ most, relative to the spread within the classes.
 
     Parameters
     ----------
     %(n_features_to_select)s
+    %(task)s
+    %(half_life)s
     %(fading)s
-    %(selection)s
+    %(fade_per)s
+    %(clock)s
+    %(level)s
+    %(redundancy)s
+    %(restarts)s
+    %(dependence)s
 
     Attributes
     ----------
@@ -184,20 +112,20 @@ class FisherScore(Screener):
         Equation (3), and the probability of larger differences if the class means are equal: the larger one of the
         p-values of F and of Welch's analysis of variance, in which the variance of a class is at least that of all
         rows. With effective numbers of rows, if rows fade or have weights.
-    %(screening_attributes)s
-    %(base_attributes)s
+    %(evalues_)s
+    %(warming_up_)s
 
     Raises
     ------
-    %(moments_raises)s
+    %(Raises)s
 
     Notes
     -----
-    %(moments_notes)s
+    %(Notes)s
 
     References
     ----------
-    %(paper)s
+    %(References)s
     Equations (2) and (3) of :mod:`tamis.rows.screening`.
 
     Examples
@@ -221,16 +149,26 @@ class FisherScore(Screener):
         return np.zeros(self.n_features_in_) if self.warming_up_ else f_statistic(self._moments)
 
 
-@fill_docstring(_SHARED)
+@fill_docstring(_OF_BINS)
 class MutualInformation(BinScreener):
     """Selects the features whose bins have the largest mutual information with the class.
 
     Parameters
     ----------
     %(n_features_to_select)s
-    %(bins)s
+    %(task)s
+    %(n_bins)s
+    %(categorical)s
+    %(eps)s
+    %(dtype)s
+    %(half_life)s
     %(fading)s
-    %(selection)s
+    %(fade_per)s
+    %(clock)s
+    %(level)s
+    %(redundancy)s
+    %(restarts)s
+    %(dependence)s
 
     Attributes
     ----------
@@ -240,20 +178,20 @@ class MutualInformation(BinScreener):
         Probability of a larger score if feature and class are independent: 2 n MI is approximately chi-square, with
         (bins with counts - 1) (classes with counts - 1) degrees of freedom (G-test). If an expected count is less than
         five, the smaller one of chi-square and 2 n MI is tested.
-    %(screening_attributes)s
-    %(base_attributes)s
+    %(evalues_)s
+    %(warming_up_)s
 
     Raises
     ------
-    %(raises)s
+    %(Raises)s
 
     Notes
     -----
-    %(notes)s
+    %(Notes)s
 
     References
     ----------
-    %(paper)s
+    %(References)s
     Equation (4) of :mod:`tamis.rows.screening`.
 
     Examples
@@ -274,16 +212,26 @@ class MutualInformation(BinScreener):
         return ("mi",)
 
 
-@fill_docstring(_SHARED)
+@fill_docstring(_OF_BINS)
 class ChiSquare(BinScreener):
     """Selects the features whose distributions over bins differ most between the classes, by a chi-square statistic.
 
     Parameters
     ----------
     %(n_features_to_select)s
-    %(bins)s
+    %(task)s
+    %(n_bins)s
+    %(categorical)s
+    %(eps)s
+    %(dtype)s
+    %(half_life)s
     %(fading)s
-    %(selection)s
+    %(fade_per)s
+    %(clock)s
+    %(level)s
+    %(redundancy)s
+    %(restarts)s
+    %(dependence)s
 
     Attributes
     ----------
@@ -293,20 +241,20 @@ class ChiSquare(BinScreener):
         Probability of a larger score if feature and class are independent, with
         (bins with counts - 1) (classes with counts - 1) degrees of freedom. If an expected count is less than five, the
         smaller one of chi-square and 2 n MI is tested.
-    %(screening_attributes)s
-    %(base_attributes)s
+    %(evalues_)s
+    %(warming_up_)s
 
     Raises
     ------
-    %(raises)s
+    %(Raises)s
 
     Notes
     -----
-    %(notes)s
+    %(Notes)s
 
     References
     ----------
-    %(paper)s
+    %(References)s
     Equation (5) of :mod:`tamis.rows.screening`.
 
     Examples
@@ -327,38 +275,48 @@ class ChiSquare(BinScreener):
         return ("chi2",)
 
 
-@fill_docstring(_SHARED)
+@fill_docstring(_OF_BINS)
 class GiniIndex(BinScreener):
     """Selects the features for which a single cut reduces the Gini impurity of the class most.
 
     Parameters
     ----------
     %(n_features_to_select)s
-    %(bins)s
+    %(task)s
+    %(n_bins)s
+    %(categorical)s
+    %(eps)s
+    %(dtype)s
+    %(half_life)s
     %(fading)s
-    %(selection)s
+    %(fade_per)s
+    %(clock)s
+    %(level)s
+    %(redundancy)s
+    %(restarts)s
+    %(dependence)s
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
         Equation (6), in [0, 1).
-    %(screening_attributes)s
-    %(base_attributes)s
+    %(evalues_)s
+    %(warming_up_)s
 
     Raises
     ------
-    %(raises)s
+    %(Raises)s
 
     Notes
     -----
-    %(notes)s
+    %(Notes)s
 
     `pvalues_` is an upper bound: the p-value of the best cut times the number of cuts, also for dependent rows
     (:func:`tamis.rows.screening.bin_counts.gini_statistic`).
 
     References
     ----------
-    %(paper)s
+    %(References)s
     Equation (6) of :mod:`tamis.rows.screening`.
 
     Examples
@@ -376,21 +334,31 @@ class GiniIndex(BinScreener):
         return ("gini",)
 
 
-@fill_docstring(_SHARED)
+@fill_docstring(_OF_BINS)
 class Screening(BinScreener):
     """Computes several scores of one stream in one pass and from one state; one of them selects.
 
     Parameters
     ----------
     %(n_features_to_select)s
+    %(task)s
     scores : list of {"t", "fisher", "mi", "chi2", "gini"}, default=all of them
         The scores to compute. T and Fisher share the moments of the classes, the other three share the bin counts.
         State that no score needs is not stored.
     select_by : str, optional
         The score that determines `scores_` and the selection; by default the first of `scores`.
-    %(bins)s
+    %(n_bins)s
+    %(categorical)s
+    %(eps)s
+    %(dtype)s
+    %(half_life)s
     %(fading)s
-    %(selection)s
+    %(fade_per)s
+    %(clock)s
+    %(level)s
+    %(redundancy)s
+    %(restarts)s
+    %(dependence)s
     summary : {"thinned", "pruned"}, default="thinned"
         How the values behind the bin counts are summarised. "pruned": the published summary of merged and pruned
         blocks, for comparison; it cannot grow, forget single columns or be merged, and makes CSR rows dense.
@@ -422,20 +390,20 @@ class Screening(BinScreener):
         With `restarts`: whether the selector restarted in the last batch.
     nbytes_ : int
         Size of the state in bytes.
-    %(base_attributes)s
+    %(warming_up_)s
 
     Raises
     ------
-    %(raises)s
+    %(Raises)s
 
     Notes
     -----
-    %(notes)s
+    %(Notes)s
     T and Fisher treat the codes of a categorical feature as numbers.
 
     References
     ----------
-    %(paper)s
+    %(References)s
     Equations (1) to (6) of :mod:`tamis.rows.screening`.
 
     Examples

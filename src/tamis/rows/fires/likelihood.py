@@ -8,6 +8,7 @@ z = (x - centre) * inverse is never stored: the parameters absorb `inverse`, and
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from tamis._validation import Array
 from tamis.rows.fires.quadrature import GAUSSIAN, PROBIT, expected_slopes
 from tamis.summaries.moments import add_deviations
 
-__all__ = ["curvature", "curvature_csr", "gradients", "gradients_csr", "mills", "slopes", "targets"]
+__all__ = ["curvature", "gradients", "gradients_csr", "mills", "slopes", "targets"]
 
 
 @njit()
@@ -157,26 +158,25 @@ def gradients_csr(
 
 
 @njit()
-def curvature(X: Array, curve: Array, centre: Array, theta: Array) -> float:
-    """Return the curvature (4) along a joint step of all parameters: correlated features increase it."""
-    d, q, none = np.empty(4), np.empty(4), np.zeros(theta.shape[0])
-    bend = 0.0
-    for i in range(0, X.shape[0], 4):
-        _margins(X, i, centre, theta, none, d, q)
-        for r in range(min(4, X.shape[0] - i)):
-            bend += curve[i + r] * d[r] * d[r]
-    return bend
-
-
-@njit()
-def curvature_csr(
-    data: Array, indices: Array, indptr: Array, curve: Array, centre: Array, theta: Array
+def curvature(
+    X: Any, data: Any, indices: Any, indptr: Any, curve: Array, centre: Array, theta: Array
 ) -> float:
-    """As `curvature`, in O(stored values)."""
-    bend, zero = 0.0, -(centre * theta).sum()
-    for i in range(curve.shape[0]):
-        d = zero
-        for at in range(indptr[i], indptr[i + 1]):
-            d += data[at] * theta[indices[at]]
-        bend += curve[i] * d * d
+    """Return the curvature (4) along a joint step of all parameters: correlated features increase it.
+
+    Of dense rows X, or of CSR rows, in O(stored values); the other arguments are None.
+    """
+    bend = 0.0
+    if X is not None:
+        margin, q, none = np.empty(4), np.empty(4), np.zeros(theta.shape[0])
+        for i in range(0, X.shape[0], 4):
+            _margins(X, i, centre, theta, none, margin, q)
+            for r in range(min(4, X.shape[0] - i)):
+                bend += curve[i + r] * margin[r] * margin[r]
+    if indptr is not None:
+        zero = -(centre * theta).sum()
+        for i in range(curve.shape[0]):
+            d = zero
+            for at in range(indptr[i], indptr[i + 1]):
+                d += data[at] * theta[indices[at]]
+            bend += curve[i] * d * d
     return bend

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._validation import Array, Rows
-from tamis.rows.fires.likelihood import curvature, curvature_csr, gradients, gradients_csr, slopes, targets
+from tamis.rows.fires.likelihood import curvature, gradients, gradients_csr, slopes, targets
 
 __all__ = ["NormalLinear"]
 
-# The kernels `_step`, `_step_csr`, `_step_stored` and `_step_wide` share the order of their arguments; each omits those
-# that it does not use:
-#   rows       X, or data, indices (`_step_wide`: places), indptr and columns
+# The kernels `_step`, `_step_stored` and `_step_wide` share the order of their arguments; each omits those that it
+# does not use:
+#   rows       X; data, indices (`_step_wide`: places), indptr and columns
 #   target     codes, k, balance, sample_weight   class codes or numbers, the class (< 0: none), class and row weights
 #   model      link, noise, newton, intercept     likelihood, variance of the noise, kind of the update, intercept used
 #   step       rate, bounded                      learning rate, whether it is limited by the likelihood of the batch
@@ -108,50 +108,15 @@ def _fold(
 
 @njit()
 def _step(
-    X: Array, codes: Array, k: int, balance: Array, sample_weight: Array, link: int, noise: float, newton: bool,
-    intercept: bool, rate: float, bounded: bool, keep: float, prior: float, centre: Array, inverse: Array,
-    mu: Array, sigma: Array, bias: Array, s1: Array, s2: Array,
+    X: Any, data: Any, indices: Any, indptr: Any, codes: Array, k: int, balance: Array, sample_weight: Array, link: int,
+    noise: float, newton: bool, intercept: bool, rate: float, bounded: bool, keep: float, prior: float, centre: Array,
+    inverse: Array, mu: Array, sigma: Array, bias: Array, s1: Array, s2: Array,
 ) -> bool:  # fmt: skip
-    """Update a model with a dense batch; return False, without changes, if a sum is not finite.
+    """Update a model with a batch; return False, without changes, if a sum is not finite.
 
-    The deviations of the rows from the centre are added to s1 and s2, unless these are empty.
+    The deviations of dense rows from the centre are added to s1 and s2, unless these are empty. CSR rows take O(stored
+    values), and O(J) once per batch. The branch for rows of the other kind, which are None, is not compiled.
     """
-    n, J = X.shape
-    y, w, curve = np.empty(n), np.empty(n), np.empty(n)
-    theta, var, g1, g2 = np.empty(J), np.empty(J), np.zeros(J), np.zeros(J)
-    total = targets(codes, k, balance, sample_weight, y, w)
-    if total == 0.0:
-        return True
-    _fold(keep, prior, inverse, mu, sigma, theta, var)
-    sum_a, sum_b = gradients(
-        X, y, w, link, noise, newton, bias, centre, theta, var, g1, g2, curve, sample_weight, s1, s2
-    )
-    if not (np.isfinite(sum_b) and _finite(g1, g2) and _finite(s1, s2)):
-        return False
-    if newton:
-        v, step = np.empty(J), np.empty(J)
-        slope, bend = _direction(g1, g2, keep, prior, inverse, sigma, v, step)
-        bend += curvature(X, curve, centre, step * inverse)
-        _assumed_density_step(
-            g2, min(1.0, slope / bend) if bend > 0.0 else 0.0, keep, inverse, v, step, mu, sigma
-        )
-    else:
-        rate /= total
-        if bounded:
-            rate = min(rate, _optimal_step(g1, inverse, curvature(X, curve, centre, g1 * inverse * inverse)))
-        _gradient_step(g1, g2, rate, keep, prior, inverse, mu, sigma)
-    if intercept:
-        _shift_bias(bias, sum_a, sum_b, rate, newton)
-    return True
-
-
-@njit()
-def _step_csr(
-    data: Array, indices: Array, indptr: Array, codes: Array, k: int, balance: Array, sample_weight: Array,
-    link: int, noise: float, newton: bool, intercept: bool, rate: float, bounded: bool, keep: float, prior: float,
-    centre: Array, inverse: Array, mu: Array, sigma: Array, bias: Array,
-) -> bool:  # fmt: skip
-    """As `_step` for CSR rows: O(stored values), and O(J) once per batch."""
     n, J = codes.shape[0], mu.shape[0]
     y, w, curve = np.empty(n), np.empty(n), np.empty(n)
     theta, var, g1, g2 = np.empty(J), np.empty(J), np.zeros(J), np.zeros(J)
@@ -159,22 +124,27 @@ def _step_csr(
     if total == 0.0:
         return True
     _fold(keep, prior, inverse, mu, sigma, theta, var)
-    sum_a, sum_b = gradients_csr(
-        data, indices, indptr, y, w, link, noise, newton, bias, centre, theta, var, g1, g2, curve
-    )
-    if not (np.isfinite(sum_b) and _finite(g1, g2)):
+    sum_a, sum_b = 0.0, 0.0
+    if X is not None:
+        sum_a, sum_b = gradients(
+            X, y, w, link, noise, newton, bias, centre, theta, var, g1, g2, curve, sample_weight, s1, s2
+        )
+    if indptr is not None:
+        sum_a, sum_b = gradients_csr(
+            data, indices, indptr, y, w, link, noise, newton, bias, centre, theta, var, g1, g2, curve
+        )
+    if not (np.isfinite(sum_b) and _finite(g1, g2) and _finite(s1, s2)):
         return False
     if newton:
         v, step = np.empty(J), np.empty(J)
         slope, bend = _direction(g1, g2, keep, prior, inverse, sigma, v, step)
-        bend += curvature_csr(data, indices, indptr, curve, centre, step * inverse)
-        _assumed_density_step(
-            g2, min(1.0, slope / bend) if bend > 0.0 else 0.0, keep, inverse, v, step, mu, sigma
-        )
+        bend += curvature(X, data, indices, indptr, curve, centre, step * inverse)
+        damping = min(1.0, slope / bend) if bend > 0.0 else 0.0
+        _assumed_density_step(g2, damping, keep, inverse, v, step, mu, sigma)
     else:
         rate /= total
         if bounded:
-            bend = curvature_csr(data, indices, indptr, curve, centre, g1 * inverse * inverse)
+            bend = curvature(X, data, indices, indptr, curve, centre, g1 * inverse * inverse)
             rate = min(rate, _optimal_step(g1, inverse, bend))
         _gradient_step(g1, g2, rate, keep, prior, inverse, mu, sigma)
     if intercept:
@@ -187,7 +157,7 @@ def _step_stored(
     data: Array, indices: Array, indptr: Array, codes: Array, k: int, balance: Array, sample_weight: Array,
     link: int, noise: float, intercept: bool, rate: float, mu: Array, sigma: Array, bias: Array,
 ) -> bool:  # fmt: skip
-    """As `_step_csr` if zeros have no effect (no centring, no fading): O(stored values) in total."""
+    """As `_step` if the zeros of CSR rows have no effect (no centring, no fading): O(stored values) in total."""
     n, J = codes.shape[0], mu.shape[0]
     y, w, g1, g2 = np.empty(n), np.empty(n), np.empty(J), np.empty(J)
     total = targets(codes, k, balance, sample_weight, y, w)
@@ -278,7 +248,7 @@ def _step_wide(
     sample_weight: Array, link: int, noise: float, intercept: bool, rate: float, keep: float, prior: float,
     centre: Array, inverse: Array, mu: Array, sigma: Array, bias: Array,
 ) -> bool:  # fmt: skip
-    """As `_step_csr` for a gradient step with few stored features: those in `columns`, at their `places` there.
+    """As `_step` for CSR rows and a gradient step with few stored features: those in `columns`, at their `places` there.
 
     For a row, all other features act as an intercept, and all are updated equally: one pass for each of the two.
     """
@@ -493,13 +463,13 @@ class NormalLinear:
             The features with stored values, in order, if the CSR rows `X` have only these; for a gradient step.
         """
         dense = isinstance(X, np.ndarray)
-        rows: tuple[Any, ...] = (X,) if dense else (X.data, X.indices, X.indptr)
+        rows: tuple[Any, ...] = () if dense else (X.data, X.indices, X.indptr)
         shared: tuple[Any, ...] = (*rows, y, code, balance, weight, link, noise)
         bias = self.bias[k].copy()
         bias[0] += offset
         model: tuple[Any, ...] = (self.mu[k], self.sigma[k], bias)
+        no_sums = no_frame = np.empty(0), np.empty(0)
         if columns is not None:
-            no_frame = np.empty(0), np.empty(0)
             shared = (*rows, columns, *shared[len(rows) :], self.intercept, rate, keep, self.prior)
             shared = (*shared, *(frame or no_frame), *model)
             return self._commit(k, bias, offset, _step_wide(*shared))
@@ -507,8 +477,10 @@ class NormalLinear:
             shared = (*shared, self.intercept, rate, *model)
             return self._commit(k, bias, offset, _step_stored(*shared))
         options = (newton, self.intercept, rate, bounded, keep, self.prior, *(frame or self._no_frame()))
-        shared = (*shared, *options, *model, *(sums if dense else ()))
-        return self._commit(k, bias, offset, _step(*shared) if dense else _step_csr(*shared))
+        kinds = (X, None, None, None) if dense else (None,)
+        return self._commit(
+            k, bias, offset, _step(*kinds, *shared, *options, *model, *(sums if dense else no_sums))
+        )
 
     def _commit(self, k: int, bias: Array, offset: float, done: bool) -> bool:
         if done and self.intercept:

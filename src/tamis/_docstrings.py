@@ -77,5 +77,7 @@ def paragraphs_of(cls: type) -> dict[str, str]:
         doc = inspect.cleandoc(base.__doc__ or "")  # python -OO
         for title, body in re.findall(r"^(\w+)\n-+\n(.*?)(?=\n+\w+\n---|\Z)", doc, re.MULTILINE | re.DOTALL):
             paragraphs[title] = body
-            paragraphs |= {entry[1]: entry[0] for entry in re.finditer(r"^(\w+).*(?:\n .*)*", body, re.MULTILINE)}
+            paragraphs |= {
+                entry[1]: entry[0] for entry in re.finditer(r"^(\w+).*(?:\n .*)*", body, re.MULTILINE)
+            }
     return paragraphs

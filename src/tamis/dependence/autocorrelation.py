@@ -147,8 +147,7 @@ def block_sums(values: Floats, size: int, weight: Floats | None = None) -> Float
     array([[4., 3., 4.]])
     """
     if weight is None:
-        sums: Floats = np.add.reduceat(values, np.arange(0, len(values), size))
-        return sums
+        return np.add.reduceat(values, np.arange(0, len(values), size))
     ends, total = np.cumsum(weight), np.cumsum(values, axis=0)
     borders = np.arange(size, ends[-1], size)
     row = np.searchsorted(ends, borders)
@@ -250,8 +249,7 @@ def correlation_length(residual: Floats, weight: Floats | None = None) -> float:
 
 def join_pairs(sums: Floats) -> Floats:
     """Return the sums over pairs of adjacent blocks; the last block may be unpaired."""
-    joined: Floats = np.add.reduceat(sums, np.arange(0, len(sums), 2), axis=0)
-    return joined
+    return np.add.reduceat(sums, np.arange(0, len(sums), 2), axis=0)
 
 
 def join_blocks(n_blocks: int, length: int, effective: float, most: int) -> tuple[NDArray[np.intp], int]:
@@ -344,8 +342,7 @@ def count_ratios(
 def _mean_square(series: Floats, level: int) -> float:
     """Return V(l), (5)."""
     at = _HEAD + 3 * level
-    mean_square: float = series[at + 1] / (2.0 ** (level + 1) * series[at + 2])
-    return mean_square
+    return series[at + 1] / (2.0 ** (level + 1) * series[at + 2])
 
 
 @njit(allocates=False)
@@ -446,8 +443,7 @@ class Inflation(NamedTuple):
         """
         left, by = self.freedom if freedom is None else freedom, self.inflation[0]
         tail = scipy.special.fdtrc(left, np.maximum(self.blocks, 1.0) * left, statistic / by)
-        p_values: Floats = np.where(np.isnan(by), 1.0, tail)
-        return p_values
+        return np.where(np.isnan(by), 1.0, tail)
 
 
 def contrast_inflation(
@@ -508,8 +504,7 @@ def cycle_inflation(covariance: Array, count: Array, lagged: Array) -> Floats:
     if len(lagged) < _FEWEST_LAGS:
         return np.ones(count.shape[1])
     over = [_ratio(_over_lags(item, lagged), _variance(item, covariance)) for item in _contrasts(count)]
-    largest: Floats = np.maximum(over, 1.0).max(axis=0)
-    return largest
+    return np.maximum(over, 1.0).max(axis=0)
 
 
 def _contrasts(count: Array) -> list[Floats]:
@@ -529,8 +524,7 @@ def _variance(contrast: Array, covariance: Array) -> Any:
 
 
 def _over_lags(contrast: Array, lagged: Array) -> Floats:
-    variance: Floats = (lagged * contrast).sum(axis=1).var(axis=0, ddof=1)
-    return variance
+    return (lagged * contrast).sum(axis=1).var(axis=0, ddof=1)
 
 
 def anova_inflation(
@@ -631,8 +625,7 @@ def _satterthwaite(trace: Array, square: Array, dimensions: Array, freedom: floa
     nu = max(freedom, 1.0)
     less = (square - trace**2 / nu) / (1.0 + 1.0 / nu)
     values = np.divide(trace**2, less, out=dimensions.astype(np.float64), where=less > 0.0)
-    clipped: Floats = np.clip(values, 1.0, dimensions)
-    return clipped
+    return np.clip(values, 1.0, dimensions)
 
 
 def uncertainty(blocks: Array, alpha: float) -> Floats:
@@ -650,5 +643,4 @@ def uncertainty(blocks: Array, alpha: float) -> Floats:
     ndarray of shape (n_features,), float64
     """
     t = scipy.special.stdtrit(np.maximum(blocks, 1.0), alpha / 2.0)
-    ratio: Floats = (t / scipy.special.ndtri(alpha / 2.0)) ** 2
-    return ratio
+    return (t / scipy.special.ndtri(alpha / 2.0)) ** 2

@@ -51,8 +51,7 @@ def e_bh(log_e: Array, level: float) -> NDArray[np.bool_]:
     if not enough.any():
         return np.zeros(m, dtype=bool)
     k = int(np.flatnonzero(enough)[-1]) + 1
-    rejected: NDArray[np.bool_] = log_e >= np.log(m / (k * level))
-    return rejected
+    return log_e >= np.log(m / (k * level))
 
 
 def restart_level(level: float, k: int) -> float:

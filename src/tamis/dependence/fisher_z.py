@@ -210,8 +210,7 @@ def _unit(column: Floats) -> Floats | None:
 
 
 def _log_p(z: Floats) -> Floats:
-    log_p: Floats = scipy.special.log_ndtr(-z) + math.log(2.0)
-    return log_p
+    return scipy.special.log_ndtr(-z) + math.log(2.0)
 
 
 @njit()

@@ -46,8 +46,7 @@ def entropy(counts: Array) -> Floats:
     """
     n = counts.sum(axis=-1)
     share = np.divide(counts, n[..., None], out=np.zeros(counts.shape), where=n[..., None] > 0)
-    entropies: Floats = scipy.special.entr(share).sum(axis=-1)
-    return entropies
+    return scipy.special.entr(share).sum(axis=-1)
 
 
 def _information(tables: Array) -> tuple[Floats, Floats]:

@@ -127,10 +127,8 @@ def _inner_maximum(q: Array, mean: Array, factor: float) -> NDArray[np.float64]:
         rising = np.log(p / mean) + factor * (q / p - 1.0) > 0.0
         left, right = np.where(rising, p, left), np.where(rising, right, p)
     ends = (np.maximum(0.5 * (left + right), 1e-300), np.ones_like(q), np.full_like(q, 1e-300))
-    maximum: NDArray[np.float64] = np.max([_phi(p, mean) - factor * _phi(q, p) for p in ends], axis=0)
-    return maximum
+    return np.max([_phi(p, mean) - factor * _phi(q, p) for p in ends], axis=0)
 
 
 def _phi(p: Array, m: Array) -> NDArray[np.float64]:
-    phi: NDArray[np.float64] = xlogy(p, p / m) - p + m
-    return phi
+    return xlogy(p, p / m) - p + m

@@ -75,8 +75,7 @@ def gain_of_two(total: Floats, part: Floats, rest: Floats) -> float:
         return -1.0
     for c in range(total.shape[0]):
         rest[c] = max(total[c] - part[c], 0.0)
-    gain: float = (entropy_times_weight(total) - entropy_times_weight(part) - entropy_times_weight(rest)) / n
-    return gain
+    return (entropy_times_weight(total) - entropy_times_weight(part) - entropy_times_weight(rest)) / n
 
 
 @njit(strict=True, allocates=False)

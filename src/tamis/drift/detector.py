@@ -189,8 +189,7 @@ class Detector(ThreadSafe, ABC):
         """
         numbers = as_numbers("values", values)
         self._validate(numbers)
-        at: int = atomically(self, self._advance, numbers, in_parts=True)
-        return at
+        return atomically(self, self._advance, numbers, in_parts=True)
 
     def _advance(self, values: Floats) -> int:
         at = self._detect(values)
@@ -212,8 +211,7 @@ class Detector(ThreadSafe, ABC):
         """
         rest = as_numbers("values", values)
         self._validate(rest)
-        drifts: list[int] = atomically(self, self._all_drifts, rest, in_parts=True)
-        return drifts
+        return atomically(self, self._all_drifts, rest, in_parts=True)
 
     def _all_drifts(self, values: Floats) -> list[int]:
         drifts, start = list[int](), 0

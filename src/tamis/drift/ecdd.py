@@ -81,8 +81,7 @@ def _reach(p: float, t: float, limits: Floats, halvings: float) -> float:
     low = min(int(at), limits.shape[1] - 2)
     limit = limits[0, low] + (at - low) * (limits[0, low + 1] - limits[0, low])
     step = limits[1, low] + (at - low) * (limits[1, low + 1] - limits[1, low])
-    reach: float = (limit - halvings * step) * np.sqrt(max(variance, 0.0))
-    return reach
+    return (limit - halvings * step) * np.sqrt(max(variance, 0.0))
 
 
 @njit(allocates=False)
@@ -139,8 +138,7 @@ def _limits(arl0: int, limit: str) -> Floats:
 
     # Limits are approximately linear in the logarithm of arl0.
     low, high = (100, 400) if arl0 <= 400 else (400, 1000)
-    limits: Floats = np.stack([at(arl0), (at(high) - at(low)) * np.log(2.0) / np.log(high / low)])
-    return limits
+    return np.stack([at(arl0), (at(high) - at(low)) * np.log(2.0) / np.log(high / low)])
 
 
 class ECDD(Detector):

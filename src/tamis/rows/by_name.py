@@ -436,8 +436,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     def scores_(self) -> NDArray[np.float64]:
         """Current relevance of each name; larger is more relevant."""
         check_is_fitted(self)
-        scores: NDArray[np.float64] = self.selector_.scores_[: len(self._places)]
-        return scores
+        return self.selector_.scores_[: len(self._places)]
 
     @property
     def selected_(self) -> list[Any]:
@@ -462,8 +461,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         best_of_first = getattr(selector, "_best_of_first", None)
         chooses = selector._chooses_count and best_of_first is None
         if selector.warming_up_ or chooses or n == selector.n_features_in_:
-            mask: NDArray[np.bool_] = selector.get_support()[:n]
-            return mask
+            return selector.get_support()[:n]
         wanted = selector.n_features_to_select
         n_kept = min(int(wanted), n) if is_integer(wanted) else n_to_select(wanted, n)
         if best_of_first is not None and selector._chooses_count:

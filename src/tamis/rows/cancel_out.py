@@ -223,5 +223,4 @@ class CancelOut(ScaledBatches):
         self._theta, self._first, self._second, self._n_steps = theta, first, second, t
 
     def _relevance(self) -> Floats:
-        gates: Floats = 1.0 / (1.0 + np.exp(-self._theta[: self.n_features_in_]))
-        return gates
+        return 1.0 / (1.0 + np.exp(-self._theta[: self.n_features_in_]))

@@ -362,8 +362,7 @@ class EFS(IncrementalClasses):
         )  # fmt: skip
 
     def _relevance(self) -> NDArray[np.float64]:
-        gaps: NDArray[np.float64] = np.abs(self._positive - self._negative)[:, :-1].max(axis=0)
-        return gaps
+        return np.abs(self._positive - self._negative)[:, :-1].max(axis=0)
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         if self.low_share == 0.0 or self.warming_up_:

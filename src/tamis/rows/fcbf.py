@@ -287,15 +287,11 @@ class FCBF(RowSelector):
             gain -= free / (n * _LN4)
         spread = self._counts.entropy() + self._counts.class_entropy()
         is_defined = (free > 0.0) & (spread > 0.0)
-        bar: Floats = np.divide(
-            2.0 * gain, spread, out=np.full(self.n_features_in_, np.inf), where=is_defined
-        )
-        return bar
+        return np.divide(2.0 * gain, spread, out=np.full(self.n_features_in_, np.inf), where=is_defined)
 
     def _values(self) -> Floats:
         """Return the number of values (or bins) of each feature in the window."""
-        n_values: Floats = self._counts.state[1][3][:, 2].astype(np.float64)
-        return n_values
+        return self._counts.state[1][3][:, 2].astype(np.float64)
 
     @property
     def selected_(self) -> NDArray[np.intp]:

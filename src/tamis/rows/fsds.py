@@ -154,5 +154,4 @@ class FSDS(SketchedRows):
         ridge = squares[:k, None] + _RIDGE * np.sqrt(squares[k - 1])
         long = np.abs(sketch[:k])
         coefficients = np.divide(long, ridge, out=np.zeros_like(long), where=ridge > 0.0)
-        largest: Floats = coefficients.max(axis=0)  # (1)
-        return largest
+        return coefficients.max(axis=0)  # (1)

@@ -160,5 +160,4 @@ class LinearClasses(IncrementalClasses):
         scores = self.decision_function(X)
         last = self.classes_.shape[0] - 1
         winner = scores.argmax(axis=1) if scores.ndim == 2 else np.minimum(scores > 0, last)
-        labels: Array = self.classes_[winner]
-        return labels
+        return self.classes_[winner]

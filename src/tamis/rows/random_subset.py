@@ -113,5 +113,4 @@ class RandomSubset(RowSelector):
         """Do nothing."""
 
     def _relevance(self) -> NDArray[np.float64]:
-        scores: NDArray[np.float64] = 1.0 - self._rank / len(self._rank)
-        return scores
+        return 1.0 - self._rank / len(self._rank)

@@ -52,8 +52,7 @@ class SoftsignScaler(SizedState):
         """Return the scaled numbers."""
         with np.errstate(over="ignore"):
             z = np.clip((0.5 * X - self._middle) / self._unit, -1e300, 1e300)
-        scaled: Floats = z / (1.0 + np.abs(z))
-        return scaled
+        return z / (1.0 + np.abs(z))
 
     def inverse(self, U: Array) -> Floats:
         """Return the numbers whose scaled values are given, shape (n_rows, n_columns)."""
@@ -61,8 +60,7 @@ class SoftsignScaler(SizedState):
         with np.errstate(over="ignore"):
             X = 2.0 * (self._middle + self._unit * z)
         most = np.finfo(np.float64).max
-        clipped: Floats = np.clip(X, -most, most)
-        return clipped
+        return np.clip(X, -most, most)
 
     def equals(self, other: SoftsignScaler | None) -> bool:
         """Return whether another scaler gives the same values, bit for bit."""

@@ -539,8 +539,7 @@ class BlockSums(SizedState):
     def spread_out(self, shortest: float = 1.0) -> NDArray[np.bool_]:
         """Return which classes have rows in at least two blocks of `shortest` or more rows; shape (n_classes,)."""
         weight2 = self.by_block(shortest)[2]
-        is_spread: NDArray[np.bool_] = (weight2 > 0.0).sum(axis=0) > 1
-        return is_spread
+        return (weight2 > 0.0).sum(axis=0) > 1
 
     def lagged_means(self, shortest: float = 1.0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the mean of each feature given the class of an earlier label, for each lag.

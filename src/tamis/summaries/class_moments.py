@@ -450,18 +450,15 @@ class ClassMoments(ThreadSafeState):
 
     def count(self) -> NDArray[np.float64]:
         """Return the (faded) number of non-missing values of each class and feature."""
-        counts: NDArray[np.float64] = self.read()[0]
-        return counts
+        return self.read()[0]
 
     def mean(self) -> NDArray[np.float64]:
         """Return the mean of each class and feature, shape (n_classes, n_features)."""
-        means: NDArray[np.float64] = self.read()[1]
-        return means
+        return self.read()[1]
 
     def variance(self) -> NDArray[np.float64]:
         """Return the variance of each class and feature, shape (n_classes, n_features)."""
-        variances: NDArray[np.float64] = self.read()[2]
-        return variances
+        return self.read()[2]
 
     @property
     def nbytes(self) -> int:

@@ -183,8 +183,7 @@ class Contingency(ThreadSafeState):
 
     def table(self) -> Table:
         """Return the (faded) counts, shape (n_features, n_bins, n_classes)."""
-        counts: Table = self._table / self._gain
-        return counts
+        return self._table / self._gain
 
 
 @njit()
@@ -360,8 +359,7 @@ def chi_square_pvalue(statistic: Array, freedom: Array) -> NDArray[np.float64]:
     array([0.05, 1.  ])
     """
     tail = scipy.special.chdtrc(np.maximum(freedom, 1), statistic)
-    p_values: NDArray[np.float64] = np.where(freedom > 0, tail, 1.0)
-    return p_values
+    return np.where(freedom > 0, tail, 1.0)
 
 
 def gini_decrease(table: Table) -> NDArray[np.float64]:

@@ -74,15 +74,13 @@ def n_counted(n_bins: int, n_classes: int, window: int) -> int:
 @njit(strict=True, allocates=False)
 def cell_of(x: float, grid: Array) -> float:
     """Return the cell of a value, NaN of NaN."""
-    cell: float = np.floor((0.5 * x - grid[0]) * grid[1])
-    return cell
+    return np.floor((0.5 * x - grid[0]) * grid[1])
 
 
 @njit(strict=True, allocates=False)
 def place_of(cell: float, grid: Array, n: int) -> int:
     """Return the position, of n, at which a cell is counted: the first is for all below, the last for all above."""
-    place: int = int(min(max(cell - grid[2], 0.0), n - 1.0))
-    return place
+    return int(min(max(cell - grid[2], 0.0), n - 1.0))
 
 
 @njit(strict=True, allocates=False)

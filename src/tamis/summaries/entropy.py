@@ -558,13 +558,11 @@ class WindowCounts(ThreadSafe):
             return np.zeros((4, self.n_features))
         state = self._arrays()
         measure(state)
-        measures: Floats = state[3][3]
-        return measures
+        return state[3][3]
 
     def entropy(self) -> Floats:
         """Return H(X) of each feature in bits, (1): shape (n_features,), from 0 to log2 of its values."""
-        h_x: Floats = self._measure()[0].copy()
-        return h_x
+        return self._measure()[0].copy()
 
     def class_entropy(self) -> float:
         """Return H(Y) of the window in bits, (1): from 0 to log2(n_classes)."""
@@ -573,8 +571,7 @@ class WindowCounts(ThreadSafe):
 
     def conditional_entropy(self) -> Floats:
         """Return H(Y|X) of each feature in bits, (2): shape (n_features,), from 0 to H(Y)."""
-        h_y_x: Floats = self._measure()[2].copy()
-        return h_y_x
+        return self._measure()[2].copy()
 
     def information_gain(self, corrected: bool = False) -> Floats:
         """Return IG of each feature in bits, (3): shape (n_features,), from 0 to H(Y).
@@ -585,15 +582,13 @@ class WindowCounts(ThreadSafe):
             Whether to subtract the bias (4).
         """
         _, h_y, h_y_x, bias = self._measure()
-        gain: Floats = np.maximum(h_y - h_y_x - (bias if corrected else 0.0), 0.0)
-        return gain
+        return np.maximum(h_y - h_y_x - (bias if corrected else 0.0), 0.0)
 
     def gain_ratio(self) -> Floats:
         """Return IG / H(X) of each feature, (3): shape (n_features,), 0 where H(X) is 0."""
         h_x, h_y, h_y_x, _ = self._measure()
         gain = np.maximum(h_y - h_y_x, 0.0)
-        ratio: Floats = np.divide(gain, h_x, out=np.zeros(self.n_features), where=h_x > 0.0)
-        return ratio
+        return np.divide(gain, h_x, out=np.zeros(self.n_features), where=h_x > 0.0)
 
     def symmetrical_uncertainty(self, corrected: bool = False) -> Floats:
         """Return SU of each feature and the class, (3): shape (n_features,), in [0, 1].
@@ -739,5 +734,4 @@ def _numeric_columns(categorical: Any, n_features: int) -> NDArray[np.int64]:
                 f"categorical names the column {j!r}, but the columns are 0 to {n_features - 1}: give their numbers."
             )
         numeric[j] = False
-    index: NDArray[np.int64] = np.where(numeric, np.cumsum(numeric) - 1, -1)
-    return index
+    return np.where(numeric, np.cumsum(numeric) - 1, -1)

@@ -271,5 +271,4 @@ class Evidence(ThreadSafeState):
             quadratic, volume = (self._sum * solved).sum(axis=-1), np.linalg.slogdet(precision)[1]
         log_e = self._start + 0.5 * quadratic - 0.5 * (volume + self.n_bins * np.log(_TAU2))  # (3)
         largest = log_e.max(axis=1)
-        log_mean: NDArray[np.float64] = largest + np.log(np.mean(np.exp(log_e - largest[:, None]), axis=1))
-        return log_mean
+        return largest + np.log(np.mean(np.exp(log_e - largest[:, None]), axis=1))

@@ -124,8 +124,7 @@ class Part:
             zero = (self.edges < 0.0).sum(axis=1)
             table[np.arange(len(table)), zero] += np.maximum(self.sparse_weight - self.stored, 0.0)
         worth = np.divide(self.weight, self.weight2, out=np.zeros_like(self.weight), where=self.weight2 > 0.0)
-        n_effective: NDArray[np.float64] = table * worth
-        return n_effective
+        return table * worth
 
 
 class FixedBins(ThreadSafeState):
@@ -318,8 +317,7 @@ class FixedBins(ThreadSafeState):
             values.update(X, np.zeros_like(codes), weight)
         self.coarse = self.coarse or _is_coarse(values.quantile(np.arange(1, 16) / 16))
         edges = values.quantile(np.arange(1, self.n_bins) / self.n_bins)
-        new_edges: NDArray[np.float64] = np.where(np.isnan(edges), 0.0, edges)
-        return new_edges
+        return np.where(np.isnan(edges), 0.0, edges)
 
     def _count_waiting(self) -> None:
         waiting, self._waiting, self._open = self._waiting, [], False
@@ -384,8 +382,7 @@ class FixedBins(ThreadSafeState):
         part = self._parts[-1]
         if self._first is None or not np.array_equal(part.weight, part.weight2):
             return None
-        counts: NDArray[np.float64] = part.rows() - self._first
-        return counts
+        return part.rows() - self._first
 
     def test(
         self, statistic_of: Callable[[Array], tuple[Array, Array]]

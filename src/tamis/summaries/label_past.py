@@ -80,20 +80,18 @@ def _count(
 def _log_kt(counts: Array) -> NDArray[np.float64]:
     """Return log KT of the labels of each cell; `counts` is (..., c, j), the result (..., j)."""
     n_classes = counts.shape[-2]
-    log_kt: NDArray[np.float64] = (
+    return (
         (gammaln(counts + 0.5) - gammaln(0.5)).sum(axis=-2)
         - gammaln(counts.sum(axis=-2) + 0.5 * n_classes)
         + gammaln(0.5 * n_classes)
     )
-    return log_kt
 
 
 def _log_e(counts: Array) -> NDArray[np.float64]:
     """Return (1) of each feature from N, (a, b, c, j)."""
     after = counts.sum(axis=1)  # L
     share = after / np.maximum(after.sum(axis=1, keepdims=True), 1.0)
-    log_e: NDArray[np.float64] = _log_kt(counts).sum(axis=(0, 1)) - xlogy(after, share).sum(axis=(0, 1))
-    return log_e
+    return _log_kt(counts).sum(axis=(0, 1)) - xlogy(after, share).sum(axis=(0, 1))
 
 
 class LabelPast(SizedState):
@@ -266,5 +264,4 @@ class LabelPast(SizedState):
 
 def _older_summed(counts: Array, order: int) -> NDArray[np.float64]:
     """Return the counts by the last `order` labels from those by the last three."""
-    summed: NDArray[np.float64] = counts.reshape(-1, 2**order, *counts.shape[1:]).sum(axis=0)
-    return summed
+    return counts.reshape(-1, 2**order, *counts.shape[1:]).sum(axis=0)

@@ -218,8 +218,7 @@ class RunningMoments(ThreadSafeState):
 
     def inverse_scale(self) -> NDArray[np.float64]:
         """Return the reciprocal standard deviation of each feature; 0 for a constant feature."""
-        inverse: NDArray[np.float64] = inverse_scale(self.m2, self.weight)
-        return inverse
+        return inverse_scale(self.m2, self.weight)
 
     def fade(self, keep: float) -> None:
         """Multiply the weight of all rows by `keep`, in [0, 1]."""

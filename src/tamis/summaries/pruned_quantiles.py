@@ -398,12 +398,10 @@ class PrunedQuantiles(ThreadSafe):
         """Return the certified bound of the error of a cumulative weight of each feature, as a fraction of all."""
         error = sum((part.error for part in self._parts), np.zeros(self.n_features))
         weight = self.counts(1).sum(axis=(1, 2))
-        share: Floats = np.divide(error, weight, out=np.zeros(self.n_features), where=weight > 0.0)
-        return share
+        return np.divide(error, weight, out=np.zeros(self.n_features), where=weight > 0.0)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the state."""
         parts = (*self._staged, *(vars(part).values() for part in self._parts))
-        nbytes: int = self._gain.nbytes + sum(array.nbytes for part in parts for array in part)
-        return nbytes
+        return self._gain.nbytes + sum(array.nbytes for part in parts for array in part)

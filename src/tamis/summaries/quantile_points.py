@@ -123,8 +123,7 @@ class Buffer:
 
     def mass(self) -> NDArray[np.float64]:
         """Return the weight of all points of each slot."""
-        mass: NDArray[np.float64] = self.weight * self.points.shape[1]
-        return mass
+        return self.weight * self.points.shape[1]
 
 
 class Levels:
@@ -175,8 +174,7 @@ class Levels:
 
     def mass(self, block: Buffer) -> NDArray[np.float64]:
         """Return the weight of all points of each slot, including those of the block."""
-        mass: NDArray[np.float64] = sum((b.mass() for b in self.buffers if b is not None), block.mass())
-        return mass
+        return sum((b.mass() for b in self.buffers if b is not None), block.mass())
 
     # -- thinning ------------------------------------------------------------------------------------------
 

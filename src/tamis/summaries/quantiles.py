@@ -95,8 +95,7 @@ def _rows_until_lost(data: Array, indices: Array, indptr: Array, last: Array, ti
             lost += ties[j] >= _MOST_TIES
         if lost:
             return i
-    n: int = indptr.shape[0] - 1
-    return n
+    return indptr.shape[0] - 1
 
 
 @njit(strict=True)

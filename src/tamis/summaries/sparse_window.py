@@ -206,8 +206,7 @@ class SparseWindow(ThreadSafe):
         t_both = f[both] + f[a - both] + f[b - both] + f[n - a - b + both]
         spread = (2 * f[n] - t_a - t_b).astype(np.float64)
         su = np.divide(2.0 * (f[n] - t_a - t_b + t_both), spread, out=np.zeros(len(b)), where=spread > 0.0)
-        clipped: NDArray[np.float64] = np.clip(su, 0.0, 1.0)
-        return clipped
+        return np.clip(su, 0.0, 1.0)
 
     def rows(self, order: Array) -> sp.csr_matrix:
         """Return the rows at these positions of the ring."""

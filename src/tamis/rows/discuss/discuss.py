@@ -859,8 +859,7 @@ class DISCUSS(RowSelector):
     def _relevance(self) -> Floats:
         if self._places is None:
             return self._su.copy()
-        scores: Floats = np.append(self._su, 0.0)[self._places]
-        return scores
+        return np.append(self._su, 0.0)[self._places]
 
     def _selection(self) -> NDArray[np.bool_]:
         mask = np.full(self.n_features_in_, not self._selected)

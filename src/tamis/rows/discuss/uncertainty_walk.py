@@ -66,13 +66,11 @@ class SelectionRules(NamedTuple):
         bias = view.free if self.corrected else 0.0
         gain = (_chi_square(view.free, self.delta / self.n_features) - bias) / (view.n * _LN4)  # (2)
         is_defined = (view.spread > 0.0) & (view.free > 0.0)
-        bar: Floats = np.divide(2.0 * gain, view.spread, out=np.full(d, np.inf), where=is_defined)
-        return bar
+        return np.divide(2.0 * gain, view.spread, out=np.full(d, np.inf), where=is_defined)
 
     def slack(self, bar: Floats) -> Floats:
         """Return how far a feature above the threshold may fall below it."""
-        slack: Floats = np.minimum(self.margin, (1.0 - _STAYS) * bar)
-        return slack
+        return np.minimum(self.margin, (1.0 - _STAYS) * bar)
 
     def walk(
         self, view: WindowStatistics, bar: Floats, rank: Floats, kept: list[int], counts: WindowCounts
@@ -121,12 +119,10 @@ class SelectionRules(NamedTuple):
         entropy, n = counts.entropy(), counts.n_rows
         values = counts.state[1][3][:, 2] - 1
         total = np.maximum(entropy[c] + entropy[others], 1e-300)
-        corrected: Floats = np.maximum(su - 2.0 * values[c] * values[others] / (n * _LN4 * total), 0.0)
-        return corrected
+        return np.maximum(su - 2.0 * values[c] * values[others] / (n * _LN4 * total), 0.0)
 
 
 def _chi_square(free: Floats, p: float) -> Floats:
     """Return the upper p quantile of chi-square for each of the degrees of freedom (at least 1)."""
     degrees, which = np.unique(free, return_inverse=True)
-    quantiles: Floats = chdtri(np.maximum(degrees, 1.0), p)[which]
-    return quantiles
+    return chdtri(np.maximum(degrees, 1.0), p)[which]

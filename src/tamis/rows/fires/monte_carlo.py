@@ -371,8 +371,7 @@ class MonteCarloFIRES(ScaledBatches):
     def _relevance(self) -> Floats:
         penalty, model = float(self.uncertainty_penalty), self._base()
         if self.aggregation == "rms":  # (5)
-            scores: Floats = (self.mu_**2).mean(axis=1) - penalty * (self.sigma_**2).mean(axis=1)
-            return scores
+            return (self.mu_**2).mean(axis=1) - penalty * (self.sigma_**2).mean(axis=1)
         mu, sigma = (
             model.units(parts).mean(axis=1) + model.shift(parts)
             for parts in (self._parts(self._mu), self._parts(self._sigma))

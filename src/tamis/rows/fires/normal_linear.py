@@ -248,7 +248,7 @@ def _step_wide(
     sample_weight: Array, link: int, noise: float, intercept: bool, rate: float, keep: float, prior: float,
     centre: Array, inverse: Array, mu: Array, sigma: Array, bias: Array,
 ) -> bool:  # fmt: skip
-    """As `_step` for CSR rows and a gradient step with few stored features: those in `columns`, at their `places` there.
+    """As `_step` for a gradient step with few stored features: those in `columns`, at their `places` there.
 
     For a row, all other features act as an intercept, and all are updated equally: one pass for each of the two.
     """

@@ -594,8 +594,7 @@ class ForwardPartialCorrelation(RowSelector):
         else:
             share = np.maximum(marginals.target_mean, 0.0)
         of_each = marginals.covariance**2 * inverse(share)[:, None] * inverse(marginals.variance)
-        gains: NDArray[np.float64] = of_each.sum(axis=0)
-        return gains
+        return of_each.sum(axis=0)
 
     # -- read-outs -----------------------------------------------------------------------------------------
 

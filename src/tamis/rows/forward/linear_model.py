@@ -79,8 +79,7 @@ def target_scales(
 
 def inverse(values: Array) -> NDArray[np.float64]:
     """Return the inverse of each value, 0 for 0."""
-    inverses: NDArray[np.float64] = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
-    return inverses
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
 
 
 def inverse_root(squares: Array) -> NDArray[np.float64]:

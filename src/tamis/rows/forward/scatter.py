@@ -78,8 +78,7 @@ def _columns_to_rescale(spread: Array, unit: Array) -> NDArray[np.intp]:
 
 def _power_of_two(size: Array) -> NDArray[np.float64]:
     """Return a power of two close to each size, whose inverse is exact."""
-    powers: NDArray[np.float64] = np.ldexp(1.0, np.clip(np.frexp(size)[1], -1000, 1000))
-    return powers
+    return np.ldexp(1.0, np.clip(np.frexp(size)[1], -1000, 1000))
 
 
 class Scatter:

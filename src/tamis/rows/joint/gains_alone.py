@@ -64,5 +64,4 @@ def _constant_once(statistic: Callable[[Array], tuple[Array, Array]], alone: Arr
 
 
 def _f(counts: Array) -> NDArray[np.float64]:
-    terms: NDArray[np.float64] = counts * np.log2(np.maximum(counts, 1))
-    return terms
+    return counts * np.log2(np.maximum(counts, 1))

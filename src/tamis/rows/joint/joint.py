@@ -571,8 +571,7 @@ class JointScreening(RowSelector):
         """
         _ = self.warming_up_  # raises if not fitted
         if not self._arrays:
-            fresh: Self = clone(self)
-            return fresh
+            return clone(self)
         part = copy.copy(self)
         n_features, n_classes = self.n_features_in_, len(self.classes_)
         part._unseen, part.n_seen_ = np.arange(n_classes), 0

@@ -65,10 +65,7 @@ def _add(bits: Array, classes: Array, known: Array, s: Array, v: Array) -> None:
 def _spreads() -> NDArray[np.float64]:
     """Return 2 n (m - n) y (m - y) / (3 m^2 (m - 1)) for n, y and m up to 32."""
     n, y, m = np.ogrid[0:33, 0:33, 0:33]
-    spreads: NDArray[np.float64] = (
-        2.0 * n * (m - n) * y * (m - y) / np.maximum(3.0 * m * m * (m - 1.0), 1.0) * (n <= m) * (y <= m)
-    )
-    return spreads
+    return 2.0 * n * (m - n) * y * (m - y) / np.maximum(3.0 * m * m * (m - 1.0), 1.0) * (n <= m) * (y <= m)
 
 
 class PairEvidence(ThreadSafe):
@@ -142,8 +139,7 @@ class PairEvidence(ThreadSafe):
         self._rows, self._codes = rows[whole:].copy(), labels[whole:].copy()
 
     def _cells(self, X: Array, columns: Array) -> NDArray[np.int16]:
-        bins: NDArray[np.int16] = (X[:, :, None] > self._fine[columns]).sum(axis=2).astype(np.int16)
-        return bins
+        return (X[:, :, None] > self._fine[columns]).sum(axis=2).astype(np.int16)
 
     def log_e(self) -> NDArray[np.float64]:
         """Return the logarithm of each feature's e-value, (4), shape (n_features,)."""
@@ -162,12 +158,10 @@ class PairEvidence(ThreadSafe):
 
 
 def _dense(row: Rows) -> NDArray[np.float64]:
-    dense: NDArray[np.float64] = row.toarray().ravel() if sp.issparse(row) else row
-    return dense
+    return row.toarray().ravel() if sp.issparse(row) else row
 
 
 def _words(bits: NDArray[np.bool_]) -> NDArray[np.uint32]:
     """Return a word of 32 rows for each column."""
     powers = np.uint32(1) << np.arange(BLOCK, dtype=np.uint32)
-    words: NDArray[np.uint32] = (bits * powers[:, None]).sum(axis=0, dtype=np.uint32)
-    return words
+    return (bits * powers[:, None]).sum(axis=0, dtype=np.uint32)

@@ -490,10 +490,7 @@ def gini_statistic(
         """Return a decrease in units of its mean, corrected for small counts."""
         chi, ratio = chi_square(of)[0], np.ones(len(of))
         np.divide(independence_statistic(of, log=False)[0], chi, out=ratio, where=chi > 0.0)
-        units: NDArray[np.float64] = np.divide(
-            n * decrease * ratio, mean, out=np.zeros_like(n), where=mean > 0.0
-        )
-        return units
+        return np.divide(n * decrease * ratio, mean, out=np.zeros_like(n), where=mean > 0.0)
 
     if in_order:
         below, times = table.cumsum(axis=1), dimensions

@@ -118,8 +118,7 @@ def t_pvalues(
         2.0 * scipy.special.stdtr(np.maximum(freedom, 1.0), -t),
     )
     tail = np.where(np.isnan(t), 1.0, tail)  # undetermined
-    pvalues: NDArray[np.float64] = np.minimum(len(t) * tail.min(axis=0), 1.0)
-    return pvalues
+    return np.minimum(len(t) * tail.min(axis=0), 1.0)
 
 
 def trend(
@@ -188,8 +187,7 @@ def _by_chance(*sizes: Array) -> NDArray[np.float64]:
     """Return the probability that randomly assigned classes of these sizes are in one given order."""
     n: NDArray[np.float64] = np.sum(sizes, axis=0)
     ways = scipy.special.gammaln(n + 1.0) - sum(scipy.special.gammaln(size + 1.0) for size in sizes)
-    probability: NDArray[np.float64] = np.exp(-np.maximum(ways, 0.0))
-    return probability
+    return np.exp(-np.maximum(ways, 0.0))
 
 
 def fisher_score(moments: ClassMoments, read: Array | None = None) -> NDArray[np.float64]:
@@ -285,8 +283,7 @@ def fisher_pvalues(moments: ClassMoments, inflation: Inflation | None = None) ->
         for statistic in (f, welch):
             tail = np.maximum(tail, inflation.pvalue(np.where(np.isinf(f), 0.0, statistic)))
         e = e / inflation.inflation[0]
-    pvalues: NDArray[np.float64] = np.where(np.isinf(f), np.nan_to_num(_by_chance(*e), nan=1.0), tail)
-    return pvalues
+    return np.where(np.isinf(f), np.nan_to_num(_by_chance(*e), nan=1.0), tail)
 
 
 @njit(strict=True)

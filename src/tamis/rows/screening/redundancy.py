@@ -185,5 +185,4 @@ def _standardise(X: NDArray[np.float64]) -> NDArray[np.float64]:
     Z = np.where(there, X / unit, 0.0)
     Z = np.where(there, Z - Z.sum(axis=0) / count, 0.0)
     deviation = np.sqrt((Z**2).sum(axis=0) / len(Z))
-    standardised: NDArray[np.float64] = np.divide(Z, deviation, out=np.zeros_like(Z), where=deviation > 1e-9)
-    return standardised
+    return np.divide(Z, deviation, out=np.zeros_like(Z), where=deviation > 1e-9)

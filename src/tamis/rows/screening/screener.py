@@ -659,8 +659,7 @@ class Screener(RowSelector):
         if self._score_names()[0] != "t":
             n_bins = 2 if self._score_names()[0] in _OF_MOMENTS or self._bins is None else self._bins.n_bins
             by = by * np.maximum((len(self.classes_) - 1) * (n_bins - 1) / inflation.freedom, 1.0)
-        largest: NDArray[np.float64] = by * uncertainty(inflation.blocks, alpha)
-        return largest
+        return by * uncertainty(inflation.blocks, alpha)
 
     def _selection(self) -> NDArray[np.bool_]:
         if self.redundancy is not None:
@@ -686,8 +685,7 @@ class Screener(RowSelector):
         """(Faded) number of non-missing values of each feature; 0 if all are missing, and every score is 0."""
         _ = self.warming_up_  # raises if not fitted
         if self._moments.n_features:
-            count: NDArray[np.float64] = self._moments.count().sum(axis=0)
-            return count
+            return self._moments.count().sum(axis=0)
         assert self._bins is not None
         count = np.empty(self.n_features_in_)
         for columns, table, _ordered in self._bins.tables():

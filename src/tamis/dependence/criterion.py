@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -56,6 +56,7 @@ KEPT = (
 )
 
 
+@dataclass(eq=False, repr=False)
 class DependenceTest(BaseEstimator, ABC):  # type: ignore[misc]
     """Tests columns for dependence on a target, and on the columns kept so far.
 
@@ -69,14 +70,9 @@ class DependenceTest(BaseEstimator, ABC):  # type: ignore[misc]
         Strength of the dependence of each kept column on the target.
     """
 
-    alpha: float
-    dependence: str
-    n_kept_: int
-    strength_: Floats
-    _n: int  # rows
-    _kept: Array  # the values of each kept column, as a row
-    _target_inflation: float  # 1 where rows are taken to be independent
-    _own_inflation: Floats  # of each kept column
+    alpha: float = 0.01
+    _: KW_ONLY
+    dependence: str = "auto"
 
     _state_spec = Shapes(KEPT)
 
@@ -135,7 +131,7 @@ class DependenceTest(BaseEstimator, ABC):  # type: ignore[misc]
     def _measure_target(self, codes: NDArray[np.int64]) -> None:
         """Measure whether the classes are autocorrelated; rows sorted by class are not treated as a series."""
         check_choice("dependence", self.dependence, ("auto", "independent", "series"))
-        self._target_inflation = 1.0
+        self._target_inflation = 1.0  # where rows are taken to be independent
         if self.dependence == "series" or (self.dependence == "auto" and not is_grouped_by_class(codes)):
             self._target_inflation = self._inflation_of_codes(codes, always=self.dependence == "series")
 
@@ -178,8 +174,11 @@ class DependenceTest(BaseEstimator, ABC):  # type: ignore[misc]
     def _reset_kept(self, n_rows: int, dtype: type) -> None:
         """Remove all columns, and allocate a buffer for columns of `n_rows` rows."""
         self._n = n_rows
-        self._kept = np.zeros((8, n_rows), dtype=dtype)  # row n_kept_ and those after it are free
-        self.n_kept_, self.strength_, self._own_inflation = 0, np.zeros(0), np.zeros(0)
+        # The values of each kept column, as a row; row n_kept_ and those after it are free.
+        self._kept: Array = np.zeros((8, n_rows), dtype=dtype)
+        self.n_kept_ = 0
+        self.strength_: Floats = np.zeros(0)
+        self._own_inflation: Floats = np.zeros(0)  # of each kept column
 
     def _on_keep(self, candidate: Candidate) -> None:
         """Hook: store further data of a column kept at index `n_kept_`."""

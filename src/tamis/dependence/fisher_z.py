@@ -90,10 +90,6 @@ class FisherZ(DependenceTest):
         "  _kept float in [-1.001, 1.001]  _critical_value float in [0, inf)"
     )
 
-    def __init__(self, alpha: float = 0.01, *, dependence: str = "auto") -> None:
-        self.alpha = alpha
-        self.dependence = dependence
-
     def start(self, codes: NDArray[np.int64]) -> Self:
         """Validate the parameters, remove all columns and set the classes of the rows.
 

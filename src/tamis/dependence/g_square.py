@@ -25,6 +25,7 @@ Errata and deviations, each with its reason:
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -33,11 +34,11 @@ import scipy.special
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._shapes import Shapes
+from tamis._shapes import Shapes, state_error
 from tamis._validation import Array, check_choice, check_number
 from tamis.dependence.criterion import KEPT, Candidate, DependenceTest, Screening
 from tamis.dependence.information import entropy
-from tamis.errors import DataError, StateError
+from tamis.errors import DataError
 
 __all__ = ["GSquare"]
 
@@ -47,6 +48,7 @@ _ROWS = 5  # rows per degree of freedom below which the test is unreliable
 _MARGIN = 1e-6  # tolerance of the screening
 
 
+@dataclass(eq=False, repr=False)
 class GSquare(DependenceTest):
     """Symmetrical uncertainty, and the G-square test of conditional independence.
 
@@ -97,20 +99,10 @@ class GSquare(DependenceTest):
         "  _critical float in [0, inf) increasing"
     )
 
-    def __init__(
-        self,
-        alpha: float = 0.01,
-        *,
-        n_bins: int | None = None,
-        threshold: float | None = None,
-        unreliable: str = "skip",
-        dependence: str = "auto",
-    ) -> None:
-        self.alpha = alpha
-        self.n_bins = n_bins
-        self.threshold = threshold
-        self.unreliable = unreliable
-        self.dependence = dependence
+    _: KW_ONLY
+    n_bins: int | None = None
+    threshold: float | None = None
+    unreliable: str = "skip"
 
     def check_state(self) -> None:
         """Reject kept columns with values out of their range: kernels count into a cell for each.
@@ -121,10 +113,7 @@ class GSquare(DependenceTest):
             If there are any.
         """
         if hasattr(self, "_arity") and (self._kept[: self.n_kept_] >= self._arity[:, None]).any():
-            raise StateError(
-                "'_kept' of a GSquare contains values out of range: the model was changed from outside,"
-                " so fit it again or load it from where it was saved."
-            )
+            raise state_error("'_kept' of a GSquare contains values out of range")
 
     def start(self, codes: NDArray[np.int64]) -> Self:
         """Validate the parameters, remove all columns and set the classes of the rows.

@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
+from tamis._shapes import state_error
 from tamis._validation import check_choice, check_number
-from tamis.drift.detector import DEPENDENCE, Detector
-from tamis.errors import StateError
+from tamis.drift.detector import Detector
 
 __all__ = ["ADWIN", "STATE_SIZE", "check_windows", "update_window"]
 
@@ -177,10 +177,7 @@ def check_windows(states: Floats) -> None:
         and (states[:, [0, 3]] >= 0.0).all()
     )
     if not fits:
-        raise StateError(
-            "The buckets of an ADWIN window do not sum to its width: the model was changed from outside,"
-            " so fit it again or load it from where it was saved."
-        )
+        raise state_error("The buckets of an ADWIN window do not sum to its width")
 
 
 class ADWIN(Detector):
@@ -248,10 +245,9 @@ class ADWIN(Detector):
         check_number("delta", delta, low=0, high=1, open_low=True, open_high=True)
         check_number("every", every, low=1, high=2**31 - 1, integer=True)
         check_choice("two_sided", two_sided, (False, True))
-        check_choice("dependence", dependence, DEPENDENCE)
-        self.delta, self.every, self.two_sided, self.dependence = delta, every, two_sided, dependence
+        self.delta, self.every, self.two_sided = delta, every, two_sided
         self._origin = np.zeros(1)
-        self.reset()
+        super().__init__(dependence)
 
     @property
     def width(self) -> int:
@@ -278,11 +274,8 @@ class ADWIN(Detector):
         """
         check_windows(self.state[None])
 
-    def _initial_state(self) -> Floats:
-        return np.zeros(STATE_SIZE)
-
     def _run(self, values: Floats) -> int:
         how = self.delta, self.every, self.two_sided, self._inflation()
         return int(_adwin(values, self.state, self._origin, *how))
 
-    _low, _high = -np.inf, np.inf
+    _low, _high, _n_numbers = -np.inf, np.inf, STATE_SIZE

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import check_choice, check_number
-from tamis.drift.detector import DEPENDENCE, Detector
+from tamis._validation import check_number
+from tamis.drift.detector import Detector
 
 __all__ = ["DDM"]
 
@@ -95,9 +95,8 @@ class DDM(Detector):
         check_number("warning", warning, low=0, open_low=True, open_high=True)
         if warning > drift:
             raise ValueError(f"warning={warning} is above drift={drift}: choose warning <= drift.")
-        check_choice("dependence", dependence, DEPENDENCE)
-        self.drift, self.warning, self.dependence = drift, warning, dependence
-        self.reset()
+        self.drift, self.warning = drift, warning
+        super().__init__(dependence)
 
     def _initial_state(self) -> Floats:
         return np.array([0.0, 0.0, 0.0, np.inf, 0.0])

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tamis._atomic import atomically
 from tamis._guard import ThreadSafe
-from tamis._validation import as_numbers, reject_masked, short_repr
+from tamis._validation import as_numbers, check_choice, reject_masked, short_repr
 from tamis.base.html_repr import html_repr
 from tamis.dependence.autocorrelation import SERIES_SIZE, add_values
 from tamis.errors import DataError
@@ -74,9 +74,16 @@ class Detector(ThreadSafe, ABC):
     _series: Floats
     _low, _high = 0.0, 1.0  # an error, or a loss scaled to it
 
-    @abstractmethod
+    _n_numbers: int  # of the state
+
+    def __init__(self, dependence: str) -> None:
+        check_choice("dependence", dependence, DEPENDENCE)
+        self.dependence = dependence
+        self.reset()
+
     def _initial_state(self) -> Floats:
         """Return the state before the first value."""
+        return np.zeros(self._n_numbers)
 
     @abstractmethod
     def _run(self, values: Floats) -> int:

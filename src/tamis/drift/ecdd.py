@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._validation import check_choice
-from tamis.drift.detector import DEPENDENCE, Detector
+from tamis.drift.detector import Detector
 
 __all__ = ["ECDD"]
 
@@ -190,13 +190,11 @@ class ECDD(Detector):
         check_choice("limit", limit, ("simulated", "published"))
         if arl0 not in _LIMIT:
             raise ValueError(f"arl0 must be 100, 400 or 1000, got {arl0!r}.")
-        check_choice("dependence", dependence, DEPENDENCE)
-        self.arl0, self.limit, self.dependence = arl0, limit, dependence
+        self.arl0, self.limit = arl0, limit
         self._limits = _limits(arl0, limit)
-        self.reset()
+        super().__init__(dependence)
 
-    def _initial_state(self) -> Floats:
-        return np.zeros(11)
+    _n_numbers = 11
 
     def _run(self, values: Floats) -> int:
         given_last = 0 if self.dependence == "independent" else 1 + (self._inflation() > 1.0)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._validation import check_choice, check_number
-from tamis.drift.detector import DEPENDENCE, Detector
+from tamis.drift.detector import Detector
 
 __all__ = ["HDDMA", "HDDMW"]
 
@@ -165,13 +165,10 @@ class HDDMA(Detector):
     ) -> None:
         _check_levels(alpha, alpha_warning)
         check_choice("two_sided", two_sided, (False, True))
-        check_choice("dependence", dependence, DEPENDENCE)
         self.alpha, self.alpha_warning, self.two_sided = alpha, alpha_warning, two_sided
-        self.dependence = dependence
-        self.reset()
+        super().__init__(dependence)
 
-    def _initial_state(self) -> Floats:
-        return np.zeros(7)
+    _n_numbers = 7
 
     def _run(self, values: Floats) -> int:
         how = self.alpha, self.alpha_warning, self.two_sided, self._inflation()
@@ -234,13 +231,10 @@ class HDDMW(Detector):
         _check_levels(alpha, alpha_warning)
         check_number("rate", rate, low=0, high=1, open_low=True)
         check_choice("two_sided", two_sided, (False, True))
-        check_choice("dependence", dependence, DEPENDENCE)
         self.alpha, self.alpha_warning, self.rate, self.two_sided = alpha, alpha_warning, rate, two_sided
-        self.dependence = dependence
-        self.reset()
+        super().__init__(dependence)
 
-    def _initial_state(self) -> Floats:
-        return np.zeros(14)
+    _n_numbers = 14
 
     def _run(self, values: Floats) -> int:
         how = self.alpha, self.alpha_warning, self.two_sided, self.rate, self._inflation()

@@ -78,7 +78,7 @@ def test_false_alarms_are_as_rare_as_it_says():
             rows += watch.update(guesses[part], codes[part])
             if watch.is_sufficient:
                 alarms += 1
-                watch.forget()
+                watch.reset()
     assert alarms <= rows * 1e-3
 
 

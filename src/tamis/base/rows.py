@@ -32,7 +32,7 @@ from tamis._validation import (
     short_repr,
     with_accepted_names,
 )
-from tamis._validation.parameters import check_parameters, number, parameters
+from tamis._validation.parameters import COLUMNS, SEED, check_parameters, number, parameters
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.row_encoder import RowEncoder
 from tamis.base.row_intake import RowIntake
@@ -57,7 +57,7 @@ __all__ = [
 class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Selects features while rows arrive in batches.
 
-    A subclass stores its parameters in the constructor, `n_features_to_select` among them, and implements three hooks:
+    A subclass is a dataclass of its parameters, or stores them in its constructor, and implements three hooks:
     `_start` allocates the state, `_learn` updates it with a batch, `_relevance` returns the scores. A method that
     determines the number of features itself sets `_chooses_count` and implements a fourth hook, `_selection`.
 
@@ -94,7 +94,13 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     feature_names_in_: NDArray[Any]
     _intake: RowIntake = RowIntake()  # replaced by each update that changes it
 
-    _allowed = parameters(n_features_to_select=number("(0, inf)"))
+    # Of those of these parameters that the class has, and of its own.
+    _allowed = parameters(
+        n_features_to_select=number("(0, inf)"),
+        task=("classification", "regression"),
+        categorical=(COLUMNS, None),
+        random_state=SEED,
+    )
 
     # -- hooks ---------------------------------------------------------------------------------------------
 
@@ -152,7 +158,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         return self.claims
 
     def _is_regression(self) -> bool:
-        return False
+        return vars(self).get("task") == "regression"
 
     # -- verbs ---------------------------------------------------------------------------------------------
 

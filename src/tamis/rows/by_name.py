@@ -12,6 +12,7 @@ import copy
 import warnings
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
 from itertools import chain
 from operator import itemgetter
 from typing import Any, Self
@@ -50,6 +51,7 @@ _MANY = 100_000  # names; without a budget, more are learned with a warning
 _PROTECTED_BATCHES = 10  # batches during which a new name is not evicted
 
 
+@dataclass(eq=False, repr=False)
 class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     """A wrapper that applies a row selector to named features, which may appear at any time.
 
@@ -139,21 +141,11 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         if sorted(places.values()) != list(range(len(places))):
             raise state_error("The names of a ByName do not have one column each")
 
-    selector_: RowSelector
-    _places: dict[Any, int]
-
-    def __init__(
-        self,
-        selector: RowSelector,
-        *,
-        absent: str = "zero",
-        max_columns: int | None = None,
-        budget: int | None = None,
-    ) -> None:
-        self.selector = selector
-        self.absent = absent
-        self.max_columns = max_columns
-        self.budget = budget
+    selector: RowSelector
+    _: KW_ONLY
+    absent: str = "zero"
+    max_columns: int | None = None
+    budget: int | None = None
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -161,7 +153,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         """Reset the model, then learn from these rows in order; see `partial_fit`."""
         before = dict(self.__dict__)
         try:
-            self._places = {}
+            self._places: dict[Any, int] = {}
             return self.partial_fit(X, y, None, sample_weight)
         except BaseException:
             self.__dict__.clear()
@@ -227,7 +219,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
             raise ValueError("absent='missing' needs max_columns, the maximum number of names.")
         if self.budget is not None:
             self._check_budget()
-        self.selector_ = clone(self.selector)
+        self.selector_: RowSelector = clone(self.selector)
         self._places = {}
         # With a budget: the batch in which the name of each column was admitted.
         self._since: list[int] = []

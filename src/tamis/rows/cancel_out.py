@@ -38,12 +38,12 @@ Errata of public versions, and our deviations, each with its reason:
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
 from tamis._validation import Array
-from tamis._validation.parameters import SEED, integer, number, parameters
+from tamis._validation.parameters import number, parameters
 from tamis.errors import DataError
 from tamis.rows.fires.sampled_models import HIDDEN, Network
 from tamis.rows.scaled_batches import Floats, ScaledBatches, ScaledRows
@@ -57,6 +57,7 @@ __all__ = ["CancelOut"]
 _KEEP_FIRST, _KEEP_SECOND, _LEAST = 0.9, 0.999, 1e-8
 
 
+@dataclass(eq=False, repr=False)
 class CancelOut(ScaledBatches):
     """Selects the features with the most open gates of a neural network that learns from the stream.
 
@@ -134,40 +135,20 @@ class CancelOut(ScaledBatches):
 
     _allowed = parameters(
         hidden=HIDDEN,
-        n_steps=integer("[1, 1000]"),
         learning_rate=number("(0, 10]"),
         gate_penalty=number("[0, inf)"),
         variance_reward=number("[0, inf)"),
         weight_penalty=number("[0, inf)"),
-        scaling=("standard", None),
-        batch_size=integer("[1, inf)"),
-        random_state=SEED,
     )
 
-    def __init__(
-        self,
-        n_features_to_select: int | float = 0.1,
-        *,
-        hidden: tuple[int, ...] = (50, 50),
-        n_steps: int = 5,
-        learning_rate: float = 0.01,
-        gate_penalty: float = 0.001,
-        variance_reward: float = 0.2,
-        weight_penalty: float = 0.1,
-        scaling: str | None = "standard",
-        batch_size: int = 100,
-        random_state: Any = 0,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.hidden = hidden
-        self.n_steps = n_steps
-        self.learning_rate = learning_rate
-        self.gate_penalty = gate_penalty
-        self.variance_reward = variance_reward
-        self.weight_penalty = weight_penalty
-        self.scaling = scaling
-        self.batch_size = batch_size
-        self.random_state = random_state
+    n_features_to_select: int | float = 0.1
+    _: KW_ONLY
+    hidden: tuple[int, ...] = (50, 50)
+    n_steps: int = 5
+    learning_rate: float = 0.01
+    gate_penalty: float = 0.001
+    variance_reward: float = 0.2
+    weight_penalty: float = 0.1
 
     def _start(self, n_features: int) -> None:
         super()._start(n_features)

@@ -45,7 +45,7 @@ Errata of public versions, and our deviations, each with its reason:
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -223,6 +223,7 @@ def _learn_rows(
                 _step(u, v, n_features, unit / total, sign, alpha, beta, weight)
 
 
+@dataclass(eq=False, repr=False)
 class EFS(IncrementalClasses):
     """Extremal feature selection: keeps the features with the largest weight differences in a balanced winnow.
 
@@ -311,24 +312,14 @@ class EFS(IncrementalClasses):
         low_share=number("[0, 1)"),
     )
 
-    def __init__(
-        self,
-        n_features_to_select: int | float = 0.1,
-        *,
-        promotion: float = 1.5,
-        demotion: float = 0.5,
-        threshold: float = 1.0,
-        margin: float = 1.0,
-        normalize: str = "sum",
-        low_share: float = 0.0,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.promotion = promotion
-        self.demotion = demotion
-        self.threshold = threshold
-        self.margin = margin
-        self.normalize = normalize
-        self.low_share = low_share
+    n_features_to_select: int | float = 0.1
+    _: KW_ONLY
+    promotion: float = 1.5
+    demotion: float = 0.5
+    threshold: float = 1.0
+    margin: float = 1.0
+    normalize: str = "sum"
+    low_share: float = 0.0
 
     def _start(self, n_features: int) -> None:
         self._positive = np.full((1, n_features + 1), _FIRST_U)

@@ -38,7 +38,7 @@ Deviations, each with its reason:
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -49,7 +49,7 @@ from scipy.special import chdtri
 from tamis._atomic import atomic
 from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Rows, are_categories, check_choice, columns_of
-from tamis._validation.parameters import COLUMNS, integer, number, parameters
+from tamis._validation.parameters import integer, number, parameters
 from tamis.base import RowSelector, n_to_select
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.rows import check_mergeable, feature_names, joint_classes
@@ -65,6 +65,7 @@ _CHANCE = 0.05  # probability that any irrelevant feature exceeds the threshold
 Floats = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class FCBF(RowSelector):
     """Selects features that are relevant to the class but not redundant with each other, over a sliding window.
 
@@ -134,7 +135,6 @@ class FCBF(RowSelector):
     claims = Claims(equals_rows="exactly")
     _shapes = "_counts (its own)  _counts._class_counts (c)  _counts._numeric (j)"
 
-    n_features_to_select: int | float | None  # type: ignore[assignment]
     accepts = Inputs(nan=True)
     _chooses_count = True
 
@@ -143,26 +143,16 @@ class FCBF(RowSelector):
         threshold=("chance", number("[0, 1]")),
         window=integer("[8, 5000000]"),
         bias_correction=(True, False),
-        categorical=(COLUMNS, None),
         n_bins=integer("[2, 10000]"),
     )
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        threshold: float | str = "chance",
-        window: int = 1000,
-        bias_correction: bool = True,
-        categorical: Any = None,
-        n_bins: int = 5,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.threshold = threshold
-        self.window = window
-        self.bias_correction = bias_correction
-        self.categorical = categorical
-        self.n_bins = n_bins
+    n_features_to_select: int | float | None = None  # type: ignore[assignment]
+    _: KW_ONLY
+    threshold: float | str = "chance"
+    window: int = 1000
+    bias_correction: bool = True
+    categorical: Any = None
+    n_bins: int = 5
 
     @classmethod
     def paper(cls, n_features_to_select: int | float | None = None, **parameters: Any) -> Self:
@@ -281,7 +271,7 @@ class FCBF(RowSelector):
         if self.threshold != "chance":
             return np.full(self.n_features_in_, float(self.threshold))
         n, classes = self._counts.n_rows, np.count_nonzero(self._counts.class_counts)
-        free = (self._values() - 1.0) * (classes - 1.0)
+        free = (self._counts.state[1][3][:, 2] - 1.0) * (classes - 1.0)  # of the values or bins in the window
         gain = chdtri(np.maximum(free, 1.0), _CHANCE / self.n_features_in_) / (n * _LN4)
         if self.bias_correction:
             gain -= free / (n * _LN4)
@@ -289,34 +279,22 @@ class FCBF(RowSelector):
         is_defined = (free > 0.0) & (spread > 0.0)
         return np.divide(2.0 * gain, spread, out=np.full(self.n_features_in_, np.inf), where=is_defined)
 
-    def _values(self) -> Floats:
-        """Return the number of values (or bins) of each feature in the window."""
-        return self._counts.state[1][3][:, 2].astype(np.float64)
-
     @property
     def selected_(self) -> NDArray[np.intp]:
         """The selected features, by decreasing score; empty while features cannot be ranked."""
         return np.zeros(0, np.intp) if self.warming_up_ else self._predominant()
 
     def _predominant(self) -> NDArray[np.intp]:
-        su, most, entropy = self._relevance(), self._most(self.n_features_in_), self._counts.entropy()
+        su, most = self._relevance(), self._most(self.n_features_in_)
         order = np.argsort(-su, kind="stable")
         left, kept = order[su[order] > self._thresholds()[order]], list[int]()
         while len(left) and len(kept) < most:
             kept.append(int(left[0]))
             left = left[1:]
             if len(left) and len(kept) < most:
-                left = left[self._pairs(kept[-1], left, entropy) < su[left]]  # (2)
+                pairs = self._counts.pair_symmetrical_uncertainty(kept[-1], left, self.bias_correction)
+                left = left[pairs < su[left]]  # (2)
         return np.array(kept or order[:1], np.intp)
-
-    def _pairs(self, i: int, others: Array, entropy: Floats) -> Floats:
-        """Return SU of a feature with others, with its bias subtracted if `bias_correction` is set."""
-        su: Floats = self._counts.pair_symmetrical_uncertainty(i, others)
-        if not self.bias_correction:
-            return su
-        free, spread = self._values() - 1.0, np.maximum(entropy[i] + entropy[others], 1e-300)
-        bias: Floats = 2.0 * free[i] * free[others] / (self._counts.n_rows * _LN4 * spread)
-        return np.clip(su - bias, 0.0, 1.0)
 
     def _selection(self) -> NDArray[np.bool_]:
         mask = np.zeros(self.n_features_in_, bool)

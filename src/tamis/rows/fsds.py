@@ -34,11 +34,11 @@ Errata of public versions, and our deviations, each with its reason:
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from tamis._validation.parameters import integer, number, parameters
-from tamis.base.declarations import Claims, Inputs
+from tamis.base.declarations import Claims
 from tamis.rows.sketched_rows import Floats, SketchedRows
 
 __all__ = ["FSDS"]
@@ -46,6 +46,7 @@ __all__ = ["FSDS"]
 _RIDGE = 8.0
 
 
+@dataclass(eq=False, repr=False)
 class FSDS(SketchedRows):
     """Selects the features with the largest weights in the leading directions of the stream, without labels.
 
@@ -116,32 +117,10 @@ class FSDS(SketchedRows):
         invariant_to_shifts=False,  # the sketch is of rows as they are
         copies_differ="a row is multiplied by the root of its weight; copies fill the sketch sooner",
     )
-    accepts = Inputs(targets=("binary", "multiclass", "regression"), labels=False)
 
-    _allowed = parameters(
-        n_components=integer("[1, 100]"),
-        sketch_size=(integer("[2, 2000]"), None),
-        block_size=integer("[1, 10000]"),
-        half_life=(number("[0.01, inf]"), None),
-        task=("classification", "regression"),
-    )
-
-    def __init__(
-        self,
-        n_features_to_select: int | float = 0.1,
-        *,
-        n_components: int = 2,
-        sketch_size: int | None = None,
-        block_size: int = 100,
-        half_life: float | None = None,
-        task: str = "classification",
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.n_components = n_components
-        self.sketch_size = sketch_size
-        self.block_size = block_size
-        self.half_life = half_life
-        self.task = task
+    n_features_to_select: int | float = 0.1
+    _: KW_ONLY
+    n_components: int = 2
 
     def _default_size(self, n_features: int) -> int:
         return max(math.isqrt(n_features), int(self.n_components) + 1)

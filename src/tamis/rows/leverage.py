@@ -37,14 +37,14 @@ Deviations, each with its reason:
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from tamis._validation.parameters import integer, number, parameters
+from tamis._validation.parameters import parameters
 from tamis.base import n_to_select
-from tamis.base.declarations import Claims, Inputs
 from tamis.rows.sketched_rows import Floats, SketchedRows, shrink
 
 __all__ = ["LeverageScores"]
@@ -57,6 +57,7 @@ __all__ = ["LeverageScores"]
 _NOTHING_LEFT = 1e-12  # relative to the longest column: a smaller square is rounding
 
 
+@dataclass(eq=False, repr=False)
 class LeverageScores(SketchedRows):
     """Selects features that together explain most of the variance of all features, without labels.
 
@@ -125,45 +126,17 @@ class LeverageScores(SketchedRows):
     array([1, 1, 2])
     """
 
-    claims = Claims(
-        equals_rows="exactly",
-        ranks_relevance=False,
-        copies_differ="a row is multiplied by the root of its weight; copies fill the sketch sooner",
-    )
-    accepts = Inputs(targets=("binary", "multiclass", "regression"), labels=False)
     _shapes = """
         _mean (j) float in [-1e140, 1e140] fill 0
         _weight float in [0, inf)
         _roots (w) float in [0, inf)
     """
+    _allowed = parameters(redundancy=("pivot", None))
 
-    _allowed = parameters(
-        n_components=integer("[1, 100]"),
-        redundancy=("pivot", None),
-        sketch_size=(integer("[2, 2000]"), None),
-        block_size=integer("[1, 10000]"),
-        half_life=(number("[0.01, inf]"), None),
-        task=("classification", "regression"),
-    )
-
-    def __init__(
-        self,
-        n_features_to_select: int | float = 0.1,
-        *,
-        n_components: int = 10,
-        redundancy: str | None = "pivot",
-        sketch_size: int | None = None,
-        block_size: int = 100,
-        half_life: float | None = None,
-        task: str = "classification",
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.n_components = n_components
-        self.redundancy = redundancy
-        self.sketch_size = sketch_size
-        self.block_size = block_size
-        self.half_life = half_life
-        self.task = task
+    n_features_to_select: int | float = 0.1
+    _: KW_ONLY
+    n_components: int = 10
+    redundancy: str | None = "pivot"
 
     def _start(self, n_features: int) -> None:
         super()._start(n_features)

@@ -46,7 +46,7 @@ Errata of public versions, and our deviations, each with its reason:
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -58,7 +58,7 @@ from tamis._docstrings import fill_docstring
 from tamis._kernels import njit
 from tamis._shapes import state_error
 from tamis._validation import Array, check_choice, is_integer
-from tamis._validation.parameters import SEED, number, parameters
+from tamis._validation.parameters import number, parameters
 from tamis.base import n_to_select, top_mask
 from tamis.base.declarations import Claims
 from tamis.base.rows import check_mergeable, joint_classes
@@ -263,6 +263,7 @@ def _learn_rows(
     return scale, n_kept
 
 
+@dataclass(eq=False, repr=False)
 class OFS(LinearClasses):
     """Online feature selection: a linear classifier, truncated to its largest weights after each mistake.
 
@@ -352,27 +353,16 @@ class OFS(LinearClasses):
         margin=number("[0, inf)"),
         information=("full", "partial"),
         exploration=number("(0, 1]"),
-        random_state=SEED,
     )
 
-    def __init__(
-        self,
-        n_features_to_select: int | float = 0.1,
-        *,
-        learning_rate: float = 0.2,
-        regularization: float = 0.01,
-        margin: float = 1.0,
-        information: str = "full",
-        exploration: float = 0.2,
-        random_state: Any = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.learning_rate = learning_rate
-        self.regularization = regularization
-        self.margin = margin
-        self.information = information
-        self.exploration = exploration
-        self.random_state = random_state
+    n_features_to_select: int | float = 0.1
+    _: KW_ONLY
+    learning_rate: float = 0.2
+    regularization: float = 0.01
+    margin: float = 1.0
+    information: str = "full"
+    exploration: float = 0.2
+    random_state: Any = None
 
     def _start(self, n_features: int) -> None:
         if self.information == "full" and self.learning_rate * self.regularization >= 1:

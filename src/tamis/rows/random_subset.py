@@ -15,6 +15,7 @@ The score of feature j is 1 - r_j / J: the selections of all sizes from one seed
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from tamis._validation import Array, Rows
-from tamis._validation.parameters import SEED, parameters
 from tamis.base import RowSelector
 from tamis.base.declarations import Claims, Inputs
 
@@ -32,6 +32,7 @@ __all__ = ["RandomSubset"]
 #   _rank  (J,) int64   r_j, from 0
 
 
+@dataclass(eq=False, repr=False)
 class RandomSubset(RowSelector):
     """Selects a random subset of the features when the first rows arrive, as a baseline.
 
@@ -76,24 +77,10 @@ class RandomSubset(RowSelector):
     accepts = Inputs(targets=("binary", "multiclass", "regression"), labels=False)
     _shapes = "_rank (j) int64 in [0, j) distinct"
 
-    _allowed = parameters(
-        random_state=SEED,
-        task=("classification", "regression"),
-    )
-
-    def __init__(
-        self,
-        n_features_to_select: int | float = 0.1,
-        *,
-        random_state: Any = None,
-        task: str = "classification",
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.random_state = random_state
-        self.task = task
-
-    def _is_regression(self) -> bool:
-        return self.task == "regression"
+    n_features_to_select: int | float = 0.1
+    _: KW_ONLY
+    random_state: Any = None
+    task: str = "classification"
 
     def _start(self, n_features: int) -> None:
         self._rank = np.argsort(check_random_state(self.random_state).permutation(n_features))

@@ -23,6 +23,7 @@ from scipy.special import chdtri
 from tamis._guard import ThreadSafeState
 from tamis._kernels import njit
 from tamis._validation import Array, Rows
+from tamis.summaries.batch import n_bytes
 from tamis.summaries.fixed_bins import FixedBins, zeros_in_first_bin
 
 __all__ = ["LOOK", "RelationWatch", "critical_values", "find_changed_feature", "find_changed_table"]
@@ -237,10 +238,7 @@ class RelationWatch(ThreadSafeState):
         self._looks: list[Array] = []  # (n_features, values, n_classes) row counts at the last tests
         self.n_rows = 0
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the state."""
-        return self._bins.nbytes + sum(look.nbytes for look in self._looks)
+    nbytes = property(n_bytes)
 
     def widen(self, n_features: int) -> None:
         """Add features, which were 0 in all (CSR) rows so far."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import math
 from abc import abstractmethod
-from typing import NamedTuple
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from tamis._validation import Array, Rows
+from tamis._validation.parameters import integer, parameters
 from tamis.base import RowSelector
 from tamis.base.declarations import Claims
 from tamis.errors import DataError
@@ -53,6 +55,7 @@ class ScaledRows(NamedTuple):
         return np.asarray((rows - self.centre) * self.inverse, dtype=np.float64)
 
 
+@dataclass(eq=False, repr=False)
 class ScaledBatches(RowSelector):
     """A selector that learns from batches of `batch_size` rows, with an output for each class.
 
@@ -60,11 +63,16 @@ class ScaledBatches(RowSelector):
     """
 
     claims = Claims(copies_differ="batches of `batch_size` count rows")
+    _allowed = parameters(
+        n_steps=integer("[1, 1000]"), scaling=("standard", None), batch_size=integer("[1, inf)")
+    )
 
     _shapes = "_moments.mean (j)  _moments.m2 (j)  _seed in [0, 2**31)  _n_outputs in [1, _most_outputs]"
 
-    batch_size: int
-    scaling: str | None
+    _: KW_ONLY
+    scaling: str | None = "standard"
+    batch_size: int = 100
+    random_state: Any = 0
 
     @abstractmethod
     def _layout(self, n_outputs: int) -> list[tuple[int, ...]]:

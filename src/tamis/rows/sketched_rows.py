@@ -17,15 +17,16 @@ are U.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._validation import Array, Rows
+from tamis._validation.parameters import integer, number, parameters
 from tamis.base import RowSelector
-from tamis.base.declarations import Claims
+from tamis.base.declarations import Claims, Inputs
 from tamis.errors import DataError
 
 __all__ = ["SketchedRows", "shrink"]
@@ -61,11 +62,21 @@ def shrink(sketch: Floats, squares: Floats, block: Floats) -> tuple[Floats, Floa
     return vectors[:size].T @ sketch + vectors[size:].T @ block, left  # (3)
 
 
+@dataclass(eq=False, repr=False)
 class SketchedRows(RowSelector):
     """A selector that learns from blocks of `block_size` rows, regardless of the batches in which they arrive."""
 
     claims = Claims(
-        copies_differ="a row is multiplied by the root of its weight; copies fill the sketch sooner"
+        equals_rows="exactly",
+        ranks_relevance=False,
+        copies_differ="a row is multiplied by the root of its weight; copies fill the sketch sooner",
+    )
+    accepts = Inputs(targets=("binary", "multiclass", "regression"), labels=False)
+    _allowed = parameters(
+        n_components=integer("[1, 100]"),
+        sketch_size=(integer("[2, 2000]"), None),
+        block_size=integer("[1, 10000]"),
+        half_life=(number("[0.01, inf]"), None),
     )
 
     _shapes = """
@@ -75,14 +86,12 @@ class SketchedRows(RowSelector):
         _waiting (w, j) float in [-1e150, 1e150] fill 0
     """
 
+    _: KW_ONLY
     n_components: int
-    sketch_size: int | None
-    block_size: int
-    half_life: float | None
-    task: str
-
-    def _is_regression(self) -> bool:
-        return self.task == "regression"
+    sketch_size: int | None = None
+    block_size: int = 100
+    half_life: float | None = None
+    task: str = "classification"
 
     def _start(self, n_features: int) -> None:
         size = self._size(n_features)

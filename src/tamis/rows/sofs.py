@@ -35,7 +35,7 @@ Our deviations, each with its reason:
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,6 +152,7 @@ def _learn_rows(
     return n_kept
 
 
+@dataclass(eq=False, repr=False)
 class SOFS(LinearClasses):
     """Second-order online feature selection: an AROW classifier of the features with the most certain weights.
 
@@ -232,9 +233,9 @@ class SOFS(LinearClasses):
 
     _allowed = parameters(smoothing=number("[1e-9, 1e9]"))
 
-    def __init__(self, n_features_to_select: int | float = 0.1, *, smoothing: float = 1.0) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.smoothing = smoothing
+    n_features_to_select: int | float = 0.1
+    _: KW_ONLY
+    smoothing: float = 1.0
 
     def _start(self, n_features: int) -> None:
         super()._start(n_features)

@@ -1,16 +1,70 @@
-"""Validation of a batch before it is added to a summary."""
+"""What the summaries share: validation of a batch, rows that fade, and the size of a state."""
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from tamis._guard import ThreadSafeState, state_of
 from tamis._shapes import state_error
 from tamis._validation import Array, Rows, as_weights
 from tamis.errors import DataError
 
-__all__ = ["check_batch", "check_waiting"]
+__all__ = ["FadingState", "change_parts", "check_batch", "check_waiting", "n_bytes"]
+
+_LARGEST_GAIN = 1e100
+
+
+class FadingState(ThreadSafeState):
+    """A state that grows instead of fading: rows enter with the `_gain` of their class, by which sums are divided."""
+
+    _gain: Array
+
+    def _rescale(self) -> None:
+        """Divide all weights by the gain: an equivalent state with smaller numbers."""
+        raise NotImplementedError
+
+    def _faded_gain(self, keep: float | Array) -> Array:
+        """Return the gain once earlier rows are discounted; the sums are rescaled before it exceeds 1e100."""
+        if isinstance(keep, float) and keep == 1.0:
+            return self._gain
+        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)
+        if (self._gain / keep).max(initial=0.0) > _LARGEST_GAIN:
+            self._rescale()
+        return self._gain / keep
+
+    def fade(self, keep: float | Array) -> None:
+        """Multiply the weight of all rows (per class, if an array) by `keep`, in [0, 1]."""
+        self._gain = self._faded_gain(keep)
+
+
+def change_parts(owner: Any, names: Iterable[str], change: Callable[[Any], Any]) -> None:
+    """Replace the parts of a state, those that exist, by copies to which a change was made."""
+    for name in names:
+        if (part := getattr(owner, name)) is not None:
+            part = copy.copy(part)
+            change(part)
+            setattr(owner, name, part)
+
+
+def n_bytes(state: Any) -> int:
+    """Bytes of the arrays of a state and of its parts."""
+    if isinstance(state, np.ndarray):
+        return state.nbytes
+    if sp.issparse(state):
+        return int(state.data.nbytes)
+    parts = (
+        state
+        if isinstance(state, list | tuple)
+        else state_of(state).values()
+        if hasattr(state, "__dict__")
+        else ()
+    )
+    return sum(map(n_bytes, parts))
 
 
 def check_batch(

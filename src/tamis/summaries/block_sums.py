@@ -36,14 +36,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._shapes import Shapes, SizedState
 from tamis._validation import Array, Rows
 from tamis.dependence.autocorrelation import join_blocks
+from tamis.summaries.batch import FadingState, n_bytes
 from tamis.summaries.label_series import LAGS
 
 __all__ = ["BlockSums", "take_places"]
 
-_LARGEST_GAIN = 1e100
 _PART = 4096  # rows paired with their lags at a time
 _NO_LABELS = np.empty(0, np.int32)
 
@@ -162,7 +161,7 @@ def _count_stored(
                 table[c, int(data[at]) + first[j], j] += w
 
 
-class BlockSums(SizedState):
+class BlockSums(FadingState):
     """Sums of values, or counts of bins, of each feature within each class and block of rows; mergeable.
 
     Parameters
@@ -204,7 +203,7 @@ class BlockSums(SizedState):
     (True, 19)
     """
 
-    _state_spec = Shapes("""
+    _shapes = """
         _gain (c) float in (0, inf) fill 1
         _sums (b, c, m, j) finite fill 0
         _missing (b, c, j?) float in [0, inf) fill 0
@@ -219,7 +218,7 @@ class BlockSums(SizedState):
         _edges (j?, m-1) finite fill 0
         _first (j) int64 in [0, m) fill 0
         length in [1, 2**62)
-    """)
+    """
 
     def __init__(
         self,
@@ -264,10 +263,7 @@ class BlockSums(SizedState):
         """Number of rows in all blocks."""
         return int(self._rows.sum())
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the state."""
-        return sum(value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray))
+    nbytes = property(n_bytes)
 
     @property
     def _counts(self) -> bool:
@@ -419,17 +415,7 @@ class BlockSums(SizedState):
         elif missing is not None:
             of_missing[-len(weights) :] += _product(weights, missing)
 
-    def fade(self, keep: float | Array) -> None:
-        """Multiply the weight of all rows (per class, if an array) by `keep`, in [0, 1]."""
-        if isinstance(keep, float) and keep == 1.0:
-            return
-        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # bounds the gain
-        if (self._gain / keep).max(initial=0.0) > _LARGEST_GAIN:
-            self._rescale()
-        self._gain = self._gain / keep
-
     def _rescale(self) -> None:
-        """Divide all weights by the gain: an equivalent state with smaller numbers."""
         for name in self._BY_BLOCK[:-1] + self._BY_LAG:
             value = getattr(self, name)
             by = self._gain**2 if name == "_weight2" else self._gain

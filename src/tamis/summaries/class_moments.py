@@ -26,16 +26,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._atomic import atomic
-from tamis._guard import ThreadSafeState
 from tamis._kernels import njit
 from tamis._validation import Array, Rows
-from tamis.summaries.batch import faded
+from tamis.summaries.batch import FadingState, faded, n_bytes
 from tamis.summaries.moments import all_finite
 
 __all__ = ["ClassMoments"]
 
 _NO_WEIGHT = np.empty(0)
-_LARGEST_GAIN = 1e100
 _ROUNDING = 1e-12  # rounding error relative to the weight of all CSR rows
 
 
@@ -203,7 +201,7 @@ def _effective(weight: Array, weight2: Array, gain: Array, count: Array, effecti
             effective[c, j] = count[c, j] * share
 
 
-class ClassMoments(ThreadSafeState):
+class ClassMoments(FadingState):
     """Weighted count, mean and variance of each feature within each class; mergeable.
 
     Parameters
@@ -314,12 +312,7 @@ class ClassMoments(ThreadSafeState):
         """
         own = sample_weight if fade is None else faded(sample_weight, fade)
         weight = _NO_WEIGHT if own is None else own
-        gain = self._gain
-        if not (isinstance(keep, float) and keep == 1.0):
-            keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # bounds the gain
-            if (gain / keep).max(initial=0.0) > _LARGEST_GAIN:
-                self._rescale()
-            gain = self._gain / keep
+        gain = self._faded_gain(keep)
         if sp.issparse(X):
             if np.isinf(X.data).any():
                 return False
@@ -371,7 +364,6 @@ class ClassMoments(ThreadSafeState):
         return True
 
     def _rescale(self) -> None:
-        """Divide all weights by the gain: an equivalent state with smaller numbers."""
         by = self._gain[:, None]
         self._present, self._m2, self._stored = self._present / by, self._m2 / by, self._stored / by
         self._weight, self._sparse_weight = self._weight / self._gain, self._sparse_weight / self._gain
@@ -381,7 +373,7 @@ class ClassMoments(ThreadSafeState):
     def fade(self, keep: float | Array) -> None:
         """Multiply the weight of all rows (per class, if an array) by `keep`, in [0, 1]."""
         self._rescale()
-        self._gain = self._gain / np.maximum(keep, 1.0 / _LARGEST_GAIN)  # bounds the gain
+        super().fade(keep)
 
     @atomic
     def merge(self, other: ClassMoments) -> None:
@@ -460,7 +452,4 @@ class ClassMoments(ThreadSafeState):
         """Return the variance of each class and feature, shape (n_classes, n_features)."""
         return self.read()[2]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the state."""
-        return sum(value.nbytes for value in vars(self).values())
+    nbytes = property(n_bytes)

@@ -18,11 +18,10 @@ import scipy.special
 from numpy.typing import NDArray
 
 from tamis._atomic import atomic
-from tamis._guard import ThreadSafeState
 from tamis._kernels import njit
 from tamis._validation import Array, check_number
 from tamis.errors import DataError
-from tamis.summaries.batch import check_batch
+from tamis.summaries.batch import FadingState, check_batch, n_bytes
 
 __all__ = [
     "Contingency",
@@ -34,7 +33,6 @@ __all__ = [
 ]
 
 Table = NDArray[np.float64]  # (n_features, n_bins, n_classes)
-_LARGEST_GAIN = 1e100
 _EXPECTED = 5.0  # smallest expected count for chi-square (Cochran 1954, Biometrics 10)
 
 
@@ -59,7 +57,7 @@ def _first_unfit(X: Array, n_bins: int) -> tuple[int, int]:
     return -1, -1
 
 
-class Contingency(ThreadSafeState):
+class Contingency(FadingState):
     """Weights of the values of discrete features in each class; exact and mergeable.
 
     Parameters
@@ -111,10 +109,7 @@ class Contingency(ThreadSafeState):
         """Number of classes."""
         return self._table.shape[2]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the state."""
-        return self._table.nbytes + self._gain.nbytes
+    nbytes = property(n_bytes)
 
     def grow(self, n_classes: int, n_bins: int | None = None) -> None:
         """Add classes, and optionally bins, with codes after the existing ones."""
@@ -149,10 +144,7 @@ class Contingency(ThreadSafeState):
                 f"Column {column} contains {X[row, column]} in row {row} of the batch: encode the values as"
                 f" 0 to {self.n_bins - 1}, or raise n_bins."
             )
-        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # bounds the gain
-        if (self._gain / keep).max(initial=0.0) > _LARGEST_GAIN:
-            self._rescale()
-        self._gain = self._gain / keep
+        self._gain = self._faded_gain(keep)
         weight = self._gain[codes]
         _count(X, codes, weight if sample_weight is None else weight * sample_weight, self._table)
 
@@ -162,7 +154,7 @@ class Contingency(ThreadSafeState):
     def fade(self, keep: float | Array) -> None:
         """Multiply the weight of all rows (per class, if an array) by `keep`, in [0, 1]."""
         self._rescale()
-        self._gain = self._gain / np.maximum(keep, 1.0 / _LARGEST_GAIN)  # bounds the gain
+        super().fade(keep)
 
     @atomic
     def merge(self, other: Contingency) -> None:

@@ -53,27 +53,20 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._guard import ThreadSafe
+from tamis._shapes import state_error
 from tamis._validation import Array, Rows, check_choice, check_number, is_integer, reject_nonfinite
 from tamis.errors import StateError
-from tamis.summaries.batch import check_batch
+from tamis.summaries import window as kernels
+from tamis.summaries.batch import check_batch, n_bytes
 from tamis.summaries.categories import make_room, n_slots_for
 from tamis.summaries.discretize import CELLS_PER_BIN, MIN_GAP, n_counted, quantile_cuts
 from tamis.summaries.sparse_window import SparseWindow
-from tamis.summaries.window import (
-    State,
-    acceptable,
-    learn,
-    measure,
-    pairs,
-    rebin,
-    uncertainty,
-    update_row,
-    write_bins,
-)
+from tamis.summaries.window import State, update_row
 
 __all__ = ["WindowCounts", "update_row"]
 
 Floats = NDArray[np.float64]
+_LN4 = 2.0 * np.log(2.0)
 _BITS = 60  # bits of the sums
 _PLAIN = np.dtype(np.float64), np.dtype(np.int64)  # dtypes of rows and codes in kernels
 _ROWS = 1024  # rows counted at a time, so that memory does not depend on the batch size
@@ -356,7 +349,7 @@ class WindowCounts(ThreadSafe):
             and self._n_numeric
             and not (self._binned[0] == self.n_seen and n <= self._binned[1])
         ):
-            write_bins(n, state)
+            kernels.write_bins(n, state)
             self._binned = (self.n_seen, n)
         return state
 
@@ -491,10 +484,10 @@ class WindowCounts(ThreadSafe):
             return
         X, codes = self._validate(X, codes)
         while 0 < len(X) != (n := self._make_ready(X)):
-            learn(X[:n], codes[:n], self._arrays())
+            kernels.learn(X[:n], codes[:n], self._arrays())
             X, codes = X[n:], codes[n:]
         if len(X):
-            learn(X, codes, self._arrays())
+            kernels.learn(X, codes, self._arrays())
 
     def prepare(self, X: Array, codes: Array) -> int:
         """Prepare for rows; return how many of them :func:`update_row` may add before this is called again.
@@ -522,7 +515,7 @@ class WindowCounts(ThreadSafe):
         plain = (X.dtype, codes.dtype) == _PLAIN and X.flags.carray and codes.flags.carray
         fits = X.shape[1:] == (self.n_features,) and codes.shape == X.shape[:1]
         n_classes = len(self._class_counts)
-        if not (plain and fits and acceptable(X, codes, n_classes)):
+        if not (plain and fits and kernels.acceptable(X, codes, n_classes)):
             check_batch(X, codes, None, 1.0, self.n_features, n_classes)
             reject_nonfinite(X, allow_nan=True)
         if plain:
@@ -539,7 +532,7 @@ class WindowCounts(ThreadSafe):
             quarter, t = max(self.window // 4, 1), self.n_seen
             if t != self._renewed and (t % quarter == 0 or (t < quarter and t & (t - 1) == 0)):
                 self._cuts[self._numeric >= 0] = quantile_cuts(self._raw[:, : self.n_rows], self.n_bins)
-                rebin(self.n_rows, self.state)
+                kernels.rebin(self.n_rows, self.state)
                 self._renewed = t
             n = min(n, quarter - t % quarter, (1 << t.bit_length()) - t if t < quarter else n)
         if self._n_numeric < self.n_features:
@@ -557,7 +550,7 @@ class WindowCounts(ThreadSafe):
         if "_start" not in vars(self):
             return np.zeros((4, self.n_features))
         state = self._arrays()
-        measure(state)
+        kernels.measure(state)
         return state[3][3]
 
     def entropy(self) -> Floats:
@@ -599,16 +592,18 @@ class WindowCounts(ThreadSafe):
             Whether to subtract the bias (4) from IG.
         """
         su = np.empty(self.n_features)
-        uncertainty(self._measure(), bool(corrected), su)
+        kernels.uncertainty(self._measure(), bool(corrected), su)
         return su
 
-    def pair_symmetrical_uncertainty(self, i: int, others: Array) -> Floats:
+    def pair_symmetrical_uncertainty(self, i: int, others: Array, corrected: bool = False) -> Floats:
         """Return SU of feature i with each of the others over the window, without the class.
 
         Parameters
         ----------
         i : int
         others : array of int, shape (m,)
+        corrected : bool
+            Whether the mean of irrelevant features of as many values is subtracted; of dense rows only.
 
         Returns
         -------
@@ -622,7 +617,11 @@ class WindowCounts(ThreadSafe):
         if self._sparse is not None:
             return self._sparse.pairs(i, others, self._f, self.n_rows)
         su = np.empty(len(others))
-        pairs(i, others, self.n_rows, self.with_bins(self.n_rows), su)
+        kernels.pairs(i, others, self.n_rows, self.with_bins(self.n_rows), su)
+        if corrected:
+            entropy, more = self.entropy(), self._sums[:, 2] - 1
+            spread = np.maximum(entropy[i] + entropy[others], 1e-300)
+            su = np.maximum(su - 2.0 * more[i] * more[others] / (self.n_rows * _LN4 * spread), 0.0)
         return su
 
     # -- the bins ------------------------------------------------------------------------------------------
@@ -710,19 +709,11 @@ class WindowCounts(ThreadSafe):
         X[:, self._numeric >= 0] = self._raw[:, order].T
         return X, self._ring[order]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the state."""
-        if self._sparse is not None:
-            return self._sparse.nbytes + self._ring.nbytes
-        return sum(part.nbytes for part in vars(self).values() if isinstance(part, np.ndarray))
+    nbytes = property(n_bytes)
 
 
 def _mismatch(name: str) -> StateError:
-    return StateError(
-        f"{name!r} of a WindowCounts is not as its rows make it: the model was changed from outside, so fit it again"
-        " or load it from where it was saved."
-    )
+    return state_error(f"{name!r} of a WindowCounts is not as its rows make it")
 
 
 def _numeric_columns(categorical: Any, n_features: int) -> NDArray[np.int64]:

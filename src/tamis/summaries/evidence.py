@@ -42,7 +42,7 @@ from tamis._atomic import atomic
 from tamis._guard import ThreadSafeState
 from tamis._kernels import njit
 from tamis._validation import Array, Rows
-from tamis.summaries.batch import check_waiting
+from tamis.summaries.batch import check_waiting, n_bytes
 
 __all__ = ["BLOCK", "Evidence"]
 
@@ -162,11 +162,7 @@ class Evidence(ThreadSafeState):
         """Number of classes."""
         return self._sum.shape[1]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the state."""
-        rows: int = sum(X.data.nbytes if sp.issparse(X) else X.nbytes for X, _ in self._waiting)
-        return rows + self._sum.nbytes + self._spread.nbytes + self._start.nbytes
+    nbytes = property(n_bytes)
 
     def grow(self, n_classes: int) -> None:
         """Add classes, each of which starts with the mean e-value of the existing ones."""

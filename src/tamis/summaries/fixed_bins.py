@@ -26,18 +26,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._atomic import atomic
-from tamis._guard import ThreadSafeState
 from tamis._kernels import njit
 from tamis._shapes import Shapes, state_error
 from tamis._validation import Array, Rows
-from tamis.summaries.batch import check_waiting
+from tamis.summaries.batch import FadingState, check_waiting, n_bytes
 from tamis.summaries.quantiles import QuantileSummary
 
 __all__ = ["FixedBins", "zeros_in_first_bin"]
 
 FIRST = 256  # rows buffered to determine the edges
 _CHUNK = 512  # features whose counts fit in the cache
-_LARGEST_GAIN = 1e100
 
 
 @njit(strict=True)
@@ -127,7 +125,7 @@ class Part:
         return table * worth
 
 
-class FixedBins(ThreadSafeState):
+class FixedBins(FadingState):
     """Weights of each feature's values in bins with fixed edges, by class; mergeable.
 
     Parameters
@@ -210,12 +208,7 @@ class FixedBins(ThreadSafeState):
         """Number of classes."""
         return len(self._gain)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the state."""
-        rows: int = sum(X.data.nbytes if sp.issparse(X) else X.nbytes for X, *_ in self._waiting)
-        counts: int = sum(a.nbytes for part in self._parts for a in vars(part).values())
-        return rows + counts
+    nbytes = property(n_bytes)
 
     @property
     def edges(self) -> NDArray[np.float64] | None:
@@ -324,15 +317,7 @@ class FixedBins(ThreadSafeState):
         for rows in waiting:
             self._parts[-1] = _count_part(self._parts[-1], *rows)
 
-    def fade(self, keep: float | Array) -> None:
-        """Multiply the weight of all rows (per class, if an array) by `keep`, in [0, 1]."""
-        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # bounds the gain
-        if (self._gain / keep).max(initial=0.0) > _LARGEST_GAIN:
-            self._rescale()
-        self._gain = self._gain / keep
-
     def _rescale(self) -> None:
-        """Divide all weights by the gain: an equivalent state with smaller numbers."""
         self._parts = [part.scaled(1.0 / self._gain) for part in self._parts]
         self._waiting = [
             (X, codes, weight / self._gain[codes], square / self._gain[codes] ** 2)

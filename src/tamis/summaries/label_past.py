@@ -46,6 +46,7 @@ from scipy.special import gammaln, xlogy
 from tamis._kernels import njit
 from tamis._shapes import Shapes, SizedState
 from tamis._validation import Array, Rows
+from tamis.summaries.batch import n_bytes
 
 __all__ = ["LabelPast"]
 
@@ -148,15 +149,7 @@ class LabelPast(SizedState):
         """Number of features."""
         return int(self._counts.shape[4])
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the state."""
-        return (
-            self._counts.nbytes
-            + self._after_three.nbytes
-            + self._edges.nbytes
-            + sum(rows.nbytes for rows in self._waiting)
-        )
+    nbytes = property(n_bytes)
 
     def grow(self, n_classes: int) -> None:
         """Add classes, with codes after the existing ones, in new arrays."""

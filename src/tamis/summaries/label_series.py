@@ -39,6 +39,7 @@ from tamis._kernels import njit
 from tamis._shapes import Shapes, SizedState
 from tamis._validation import Array
 from tamis.dependence.autocorrelation import SIGNIFICANT, count_ratios
+from tamis.summaries.batch import n_bytes
 
 __all__ = ["LAGS", "LabelSeries"]
 
@@ -154,10 +155,7 @@ class LabelSeries(SizedState):
         """Number of classes."""
         return self._total.shape[1]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the state."""
-        return sum(a.nbytes for a in (self._pending, self._total, self._squares, self._blocks, self._ring))
+    nbytes = property(n_bytes)
 
     @property
     def last(self) -> NDArray[np.int32]:

@@ -43,11 +43,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._guard import ThreadSafe
 from tamis._kernels import njit
 from tamis._shapes import state_error
 from tamis._validation import Array, Rows, check_number
-from tamis.summaries.batch import check_batch
+from tamis.summaries.batch import FadingState, check_batch, n_bytes
 
 __all__ = ["PrunedQuantiles", "SubSummary"]
 
@@ -58,7 +57,6 @@ __all__ = ["PrunedQuantiles", "SubSummary"]
 Floats = NDArray[np.float64]
 Staged = tuple[Array, NDArray[np.int64], Floats]
 
-_LARGEST_GAIN = 1e100
 _AT_ONCE = 1 << 21  # values read at a time
 
 
@@ -155,7 +153,7 @@ def _merge_and_prune(
     return pruned
 
 
-class PrunedQuantiles(ThreadSafe):
+class PrunedQuantiles(FadingState):
     """Weights of the values of each feature by class, with MERGE and PRUNE as published by Wang and Barbu.
 
     Parameters
@@ -359,18 +357,12 @@ class PrunedQuantiles(ThreadSafe):
         values[missing], weights[missing] = 0.0, 0.0
         return values, weights
 
-    def fade(self, keep: float | Array) -> None:
-        """Multiply the weight of all rows (per class, if an array) by `keep`, in [0, 1]."""
-        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # bounds the gain
-        if (self._gain / keep).max(initial=0.0) > _LARGEST_GAIN:
-            factor = 1.0 / self._gain
-            self._staged = tuple(
-                (rows, codes, weight * factor[codes]) for rows, codes, weight in self._staged
-            )
-            most = factor.max(initial=0.0)
-            self._change(lambda part: SubSummary(part.values, part.weights * factor, part.error * most))
-            self._gain = np.ones_like(self._gain)
-        self._gain = self._gain / keep
+    def _rescale(self) -> None:
+        factor = 1.0 / self._gain
+        self._staged = tuple((rows, codes, weight * factor[codes]) for rows, codes, weight in self._staged)
+        most = factor.max(initial=0.0)
+        self._change(lambda part: SubSummary(part.values, part.weights * factor, part.error * most))
+        self._gain = np.ones_like(self._gain)
 
     # -- results -------------------------------------------------------------------------------------------
 
@@ -400,8 +392,4 @@ class PrunedQuantiles(ThreadSafe):
         weight = self.counts(1).sum(axis=(1, 2))
         return np.divide(error, weight, out=np.zeros(self.n_features), where=weight > 0.0)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the state."""
-        parts = (*self._staged, *(vars(part).values() for part in self._parts))
-        return self._gain.nbytes + sum(array.nbytes for part in parts for array in part)
+    nbytes = property(n_bytes)

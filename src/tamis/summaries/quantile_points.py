@@ -15,6 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from tamis._validation import Array
 from tamis.summaries import quantile_kernels as kernels
+from tamis.summaries.batch import n_bytes
 from tamis.summaries.quantile_kernels import Runs
 
 __all__ = ["CHUNK", "ClassPoints"]
@@ -515,9 +516,4 @@ class ClassPoints:
         else:
             kernels.read_rows(points, np.argsort(points, axis=1), weight, r, runs)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the state."""
-        parts = (self.table, self.waiting, self.levels, *filter(None, self.levels.buffers), self)
-        arrays = [array for part in parts for array in vars(part).values() if isinstance(array, np.ndarray)]
-        return sum(array.nbytes for array in arrays)
+    nbytes = property(n_bytes)

@@ -30,18 +30,16 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from tamis._atomic import atomic
-from tamis._guard import ThreadSafeState
 from tamis._kernels import njit
 from tamis._shapes import state_error
 from tamis._validation import Array, Rows, check_number
-from tamis.summaries.batch import check_batch
+from tamis.summaries.batch import FadingState, check_batch, n_bytes
 from tamis.summaries.quantile_kernels import Runs, between, select, weigh
 from tamis.summaries.quantile_points import CHUNK, ClassPoints
 from tamis.summaries.quantile_windows import MOST_CLASSES, EdgeWindows
 
 __all__ = ["QuantileSummary", "rows_until_lost"]
 
-_LARGEST_GAIN = 1e100
 _LARGEST = {name: float(np.finfo(name).max) for name in ("float32", "float64")}
 _LARGEST32, _SMALLEST = _LARGEST["float32"], float(np.finfo(np.float32).smallest_subnormal)
 _MOST_TIES = 64  # values of a feature that float32 may confuse with the value before
@@ -149,7 +147,7 @@ def rows_until_lost(X: Rows, last: Array, ties: Array) -> int:
     return int(_rows_until_lost(X.ravel(), columns, np.arange(n + 1) * n_features, last, ties))
 
 
-class QuantileSummary(ThreadSafeState):
+class QuantileSummary(FadingState):
     """Cumulative weights of the values of each feature up to any cut, by class; mergeable.
 
     Parameters
@@ -330,10 +328,7 @@ class QuantileSummary(ThreadSafeState):
             If shapes, classes, weights or `keep` are invalid; the state is unchanged.
         """
         check_batch(X, codes, sample_weight, keep, self.n_features, self.n_classes)
-        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # bounds the gain
-        if (self._gain / keep).max(initial=0.0) > _LARGEST_GAIN:
-            self._rescale()
-        gain = self._gain / keep
+        gain = self._faded_gain(keep)
         weight = gain[codes] if sample_weight is None else gain[codes] * sample_weight
         largest = _LARGEST[self.dtype]
         missing = np.zeros((0, 0))
@@ -385,7 +380,6 @@ class QuantileSummary(ThreadSafeState):
             self._points[c].add_cells(X.indices[cells], X.data[cells], cell_weight[cells])
 
     def _rescale(self) -> None:
-        """Divide all weights by the gain: an equivalent state with smaller numbers."""
         self._points = [
             points if gain == 1.0 else points.scaled(1.0 / gain)
             for points, gain in zip(self._points, self._gain, strict=True)
@@ -397,7 +391,7 @@ class QuantileSummary(ThreadSafeState):
     def fade(self, keep: float | Array) -> None:
         """Multiply the weight of all rows (per class, if an array) by `keep`, in [0, 1]."""
         self._rescale()
-        self._gain = self._gain / np.maximum(keep, 1.0 / _LARGEST_GAIN)  # bounds the gain
+        super().fade(keep)
 
     @atomic
     def merge(self, other: QuantileSummary) -> None:
@@ -603,11 +597,7 @@ class QuantileSummary(ThreadSafeState):
                 ends.append(points.read(first, stop, table, zero[first:stop], ends[-1], runs))
             yield first, runs, np.repeat(np.arange(self.n_classes), np.diff(ends))
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the state."""
-        arrays = (self._gain, self._weight, self._sparse_weight, self._stored, self._missing)
-        return sum(a.nbytes for a in arrays) + sum(points.nbytes for points in self._points)
+    nbytes = property(n_bytes)
 
 
 def _sum(a: Array, b: Array) -> Array:

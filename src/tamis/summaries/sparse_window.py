@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
+from tamis._shapes import state_error
 from tamis._validation import Array, Rows
-from tamis.errors import DataError, StateError
+from tamis.errors import DataError
+from tamis.summaries.batch import n_bytes
 
 __all__ = ["SparseWindow"]
 
@@ -180,10 +182,7 @@ class SparseWindow(ThreadSafe):
             np.add.at(ones, (columns, 1 + classes), 1)
             if np.array_equal(ones, self._ones):
                 return
-        raise StateError(
-            "'_ones' of a SparseWindow is not as its rows make it: the model was changed from outside, so fit it again"
-            " or load it from where it was saved."
-        )
+        raise state_error("'_ones' of a SparseWindow is not as its rows make it")
 
     def measures(self, class_counts: Array, f: Array, scale: int) -> NDArray[np.float64]:
         """Return H(X), H(Y), H(Y|X) and the bias, shape (4, n_features)."""
@@ -216,7 +215,4 @@ class SparseWindow(ThreadSafe):
         columns = np.concatenate(indices) if indices else np.empty(0, np.int32)
         return sp.csr_matrix((np.ones(len(columns)), columns, indptr), (len(order), len(self._ones)))
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the state."""
-        return self._ones.nbytes + self._pool.nbytes + self._place.nbytes
+    nbytes = property(n_bytes)

@@ -44,7 +44,7 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._kernels import njit
 from tamis._shapes import state_error
 from tamis._validation import Array, Rows, are_categories, columns_of
-from tamis._validation.parameters import COLUMNS, number, parameters
+from tamis._validation.parameters import number, parameters
 from tamis.base import RowSelector
 from tamis.base.declarations import Claims
 from tamis.base.rows import feature_names
@@ -98,6 +98,7 @@ class _Unit:
     detector: DriftDetector
 
 
+@dataclass(eq=False, repr=False)
 class ABFS(RowSelector):
     """Selects features sequentially, each by a decision stump boosted on the errors of the others.
 
@@ -237,33 +238,19 @@ class ABFS(RowSelector):
         bias_correction=(False, True),
         delta=number("(0, 1)"),
         weight_cap=number("[1, 1e15]"),
-        categorical=(COLUMNS, None),
     )
 
-    def __init__(
-        self,
-        grace_period: float = 500,
-        threshold: float = 0.05,
-        *,
-        detector: str | DriftDetector = "adwin",
-        hoeffding: bool = False,
-        delta: float = 1e-7,
-        weight_cap: float = 1e6,
-        renewal: str = "drift",
-        cuts: str = "robust",
-        bias_correction: bool = True,
-        categorical: Any = None,
-    ) -> None:
-        self.grace_period = grace_period
-        self.threshold = threshold
-        self.detector = detector
-        self.hoeffding = hoeffding
-        self.delta = delta
-        self.weight_cap = weight_cap
-        self.renewal = renewal
-        self.cuts = cuts
-        self.bias_correction = bias_correction
-        self.categorical = categorical
+    grace_period: float = 500
+    threshold: float = 0.05
+    _: KW_ONLY
+    detector: str | DriftDetector = "adwin"
+    hoeffding: bool = False
+    delta: float = 1e-7
+    weight_cap: float = 1e6
+    renewal: str = "drift"
+    cuts: str = "robust"
+    bias_correction: bool = True
+    categorical: Any = None
 
     def _start(self, n_features: int) -> None:
         self._new_detector()

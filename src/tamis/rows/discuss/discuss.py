@@ -58,7 +58,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -78,7 +78,7 @@ from tamis._validation import (
     columns_of,
     is_integer,
 )
-from tamis._validation.parameters import COLUMNS, integer, number, parameters
+from tamis._validation.parameters import integer, number, parameters
 from tamis.base import RowSelector, n_to_select
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.rows import check_mergeable, feature_names, joint_classes
@@ -130,6 +130,7 @@ def _watch(
     return len(X), 0
 
 
+@dataclass(eq=False, repr=False)
 class DISCUSS(RowSelector):
     """Selects the most relevant features in a sliding window, and adapts the selection to feature drift.
 
@@ -246,7 +247,8 @@ class DISCUSS(RowSelector):
         _known? (a) int64 in [0, 2**62)
         _columns (v) int64 in [0, a)
         _numeric (a-v) int64 in [0, a)
-        _su (a)  _mean (a)  _low (a+1)  _high (a+1)  _scaler._middle? (a-v)  _scaler._unit? (a-v)
+        _su (a) fill 0  _mean (a) fill 0  _low (a+1) fill self._low[-1]  _high (a+1) fill self._high[-1]
+        _scaler._middle? (a-v)  _scaler._unit? (a-v)
         _present._exact (a) bool  _present._edges (a?, 9?)  _present._tables (a?, 11?, c?)
         _base in [-1, a)
         _selected[] in [0, a)
@@ -257,10 +259,7 @@ class DISCUSS(RowSelector):
     """
     # With sparse rows, features have a place in the state from their first value on: the places of all features, and
     # the features of all places. A place in reserve has `_RESERVE`, and the state of a feature that was always 0.
-    _places: NDArray[np.int32] | None = None
-    _known: NDArray[np.int64] | None = None
 
-    n_features_to_select: int | float | None  # type: ignore[assignment]
     accepts = Inputs(targets=("binary", "multiclass", "regression"), nan=True, levels=True)
     _chooses_count = True
 
@@ -277,51 +276,27 @@ class DISCUSS(RowSelector):
         min_features=(integer("[0, inf)"), None),
         min_interval=(integer("[1, inf)"), None),
         delta=number("(0, 1)"),
-        categorical=(COLUMNS, None),
         n_bins=integer("[2, 10000]"),
-        task=("classification", "regression"),
         cuts=("robust", "range"),
     )
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        threshold: float | str | None = None,
-        window: int = 500,
-        trigger: str = "crossing",
-        margin: float = 0.02,
-        redundancy: str | None = "conditional",
-        alpha_drift: float | None = 1e-5,
-        half_life: float | None = 1000,
-        bias_correction: bool = True,
-        min_features: int | None = None,
-        min_interval: int | None = None,
-        delta: float = 0.05,
-        categorical: Any = None,
-        n_bins: int = 5,
-        task: str = "classification",
-        cuts: str = "robust",
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.threshold = threshold
-        self.window = window
-        self.trigger = trigger
-        self.margin = margin
-        self.redundancy = redundancy
-        self.alpha_drift = alpha_drift
-        self.half_life = half_life
-        self.bias_correction = bias_correction
-        self.min_features = min_features
-        self.min_interval = min_interval
-        self.delta = delta
-        self.categorical = categorical
-        self.n_bins = n_bins
-        self.task = task
-        self.cuts = cuts
-
-    def _is_regression(self) -> bool:
-        return self.task == "regression"
+    n_features_to_select: int | float | None = None  # type: ignore[assignment]
+    _: KW_ONLY
+    threshold: float | str | None = None
+    window: int = 500
+    trigger: str = "crossing"
+    margin: float = 0.02
+    redundancy: str | None = "conditional"
+    alpha_drift: float | None = 1e-5
+    half_life: float | None = 1000
+    bias_correction: bool = True
+    min_features: int | None = None
+    min_interval: int | None = None
+    delta: float = 0.05
+    categorical: Any = None
+    n_bins: int = 5
+    task: str = "classification"
+    cuts: str = "robust"
 
     @classmethod
     def paper(cls, n_features_to_select: int | float | None = 5, **parameters: Any) -> Self:
@@ -349,7 +324,8 @@ class DISCUSS(RowSelector):
 
     def _start(self, n_features: int) -> None:
         self._most(n_features)
-        self._places = self._known = None
+        self._places: NDArray[np.int32] | None = None
+        self._known: NDArray[np.int64] | None = None
         self._start_places(n_features, columns_of(self.categorical, n_features, feature_names(self)))
 
     def _start_places(self, n_features: int, columns: NDArray[np.intp]) -> None:
@@ -415,8 +391,7 @@ class DISCUSS(RowSelector):
         exact = np.zeros(n_features, bool)
         exact[self._columns] = True
         self._present = self._present.widened(exact)
-        self._su, self._mean = np.pad(self._su, (0, len(new))), np.pad(self._mean, (0, len(new)))
-        self._low, self._high = (np.pad(bars, (0, len(new)), "edge") for bars in (self._low, self._high))
+        self._state_spec.extend(self, "a", n_features)
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
         if self._places is not None:
@@ -428,10 +403,7 @@ class DISCUSS(RowSelector):
             numbers = np.flatnonzero(np.isin(self._numeric, columns))
             self._scaler = self._scaler.without(numbers)
         self._present = self._present.without(columns)
-        self._su, self._mean = self._su.copy(), self._mean.copy()
-        self._low, self._high = self._low.copy(), self._high.copy()
-        self._su[columns] = self._mean[columns] = 0.0
-        self._low[columns], self._high[columns] = self._low[-1], self._high[-1]
+        self._state_spec.reset(self, "a", columns)
         if np.isin(self._selected, columns).any():
             self._base = -1 if self._base in columns else self._base
             self._selected = [j for j in self._selected if j not in columns]

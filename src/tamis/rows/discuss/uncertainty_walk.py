@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from tamis._validation import Array
 from tamis.rows.discuss.recent_gain import measure, measure_gain
 from tamis.summaries.entropy import WindowCounts
 
@@ -107,19 +106,10 @@ class SelectionRules(NamedTuple):
             measure_gain(c, others, view.n, counts.with_bins(view.n), counts.n_classes, gain)
             share = _OWN if c in kept else _NEW
             return bool((gain < share * view.gain[c]).any())  # (3)
-        is_redundant = self._pair_uncertainty(c, others, counts) > view.su[c]
+        is_redundant = counts.pair_symmetrical_uncertainty(c, others, self.corrected) > view.su[c]
         if self.redundancy == "hoeffding":
             is_redundant &= np.abs(view.su[others] - view.su[c]) < self.epsilon
         return bool(is_redundant.any())
-
-    def _pair_uncertainty(self, c: int, others: Array, counts: WindowCounts) -> Floats:
-        su: Floats = counts.pair_symmetrical_uncertainty(c, others)
-        if not self.corrected:
-            return su
-        entropy, n = counts.entropy(), counts.n_rows
-        values = counts.state[1][3][:, 2] - 1
-        total = np.maximum(entropy[c] + entropy[others], 1e-300)
-        return np.maximum(su - 2.0 * values[c] * values[others] / (n * _LN4 * total), 0.0)
 
 
 def _chi_square(free: Floats, p: float) -> Floats:

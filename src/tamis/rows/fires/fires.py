@@ -58,7 +58,7 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -70,7 +70,7 @@ from tamis._atomic import atomic, atomically
 from tamis._docstrings import fill_docstring
 from tamis._kernels import njit
 from tamis._validation import Array, Rows, check_choice, reject_nonfinite
-from tamis._validation.parameters import COLUMNS, integer, number, parameters
+from tamis._validation.parameters import integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.rows import check_mergeable, feature_names, joint_classes
@@ -116,6 +116,7 @@ def _count(codes: Array, weight: Array, keep: float, counts: Array, n_classes: i
     return arrived, total
 
 
+@dataclass(eq=False, repr=False)
 class FIRES(RowSelector):
     """Selects features with large and certain coefficients in a Bayesian probit or linear model.
 
@@ -255,7 +256,6 @@ class FIRES(RowSelector):
         learning_rate=(number("(0, 1e6]"), None),
         sigma=number("(0, inf)"),
         uncertainty_penalty=number("[0, inf)"),
-        categorical=(COLUMNS, None),
         batch_size=integer("[1, inf)"),
         half_life=(number("(0, inf]"), None),
     )
@@ -269,40 +269,22 @@ class FIRES(RowSelector):
             counts_columns=self.learning_rate is None,  # the step depends on the number of features
         )
 
-    def __init__(
-        self,
-        n_features_to_select: int | float = 0.1,
-        *,
-        model: str = "probit",
-        update: str = "gradient",
-        scaling: str | None = "standard",
-        importance: str = "parameter",
-        learning_rate: float | None = None,
-        half_life: float | None = 2000,
-        class_weight: str | None = "auto",
-        intercept: bool = False,
-        sigma: float = 1.0,
-        uncertainty_penalty: float = 0.01,
-        class_reduce: str = "mean",
-        redundancy: str | None = "auto",
-        batch_size: int = 100,
-        categorical: Any = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.model = model
-        self.update = update
-        self.scaling = scaling
-        self.importance = importance
-        self.learning_rate = learning_rate
-        self.half_life = half_life
-        self.class_weight = class_weight
-        self.intercept = intercept
-        self.sigma = sigma
-        self.uncertainty_penalty = uncertainty_penalty
-        self.class_reduce = class_reduce
-        self.redundancy = redundancy
-        self.batch_size = batch_size
-        self.categorical = categorical
+    n_features_to_select: int | float = 0.1
+    _: KW_ONLY
+    model: str = "probit"
+    update: str = "gradient"
+    scaling: str | None = "standard"
+    importance: str = "parameter"
+    learning_rate: float | None = None
+    half_life: float | None = 2000
+    class_weight: str | None = "auto"
+    intercept: bool = False
+    sigma: float = 1.0
+    uncertainty_penalty: float = 0.01
+    class_reduce: str = "mean"
+    redundancy: str | None = "auto"
+    batch_size: int = 100
+    categorical: Any = None
 
     @classmethod
     def paper(cls, n_features_to_select: int | float = 0.1, **parameters: Any) -> Self:

@@ -53,7 +53,7 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -61,7 +61,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._validation import Array
-from tamis._validation.parameters import SEED, integer, number, parameters, with_methods
+from tamis._validation.parameters import integer, number, parameters, with_methods
 from tamis.base.declarations import Claims, Inputs
 from tamis.errors import DataError
 from tamis.rows.fires.sampled_models import HIDDEN, Network, SampledModel, SoftTree
@@ -82,6 +82,7 @@ _LEAST_NOISE = 1e-6
 #   _target, _error (2,)     of a numeric target: its moments; faded sum of squared errors at mu, and of their weights
 
 
+@dataclass(eq=False, repr=False)
 class MonteCarloFIRES(ScaledBatches):
     """Selects features with large and certain parameters in a Bayesian network, soft tree or PyTorch module.
 
@@ -187,16 +188,11 @@ class MonteCarloFIRES(ScaledBatches):
         depth=integer("[1, 10]"),
         node_penalty=number("[0, inf)"),
         n_samples=integer("[1, 100]"),
-        n_steps=integer("[1, 1000]"),
         aggregation=("rms", "paper"),
-        scaling=("standard", None),
         learning_rate=(number("(0, 1e6]"), None),
         longest_gradient=(number("(0, inf)"), None),
         sigma=number("(0, inf)"),
         uncertainty_penalty=number("[0, inf)"),
-        task=("classification", "regression"),
-        batch_size=integer("[1, inf)"),
-        random_state=SEED,
     )
 
     def _claims(self) -> Claims:
@@ -206,42 +202,20 @@ class MonteCarloFIRES(ScaledBatches):
             self.claims, invariant_to_shifts=is_scaled, ignores_constants=is_scaled, widens=can_grow
         )
 
-    def __init__(
-        self,
-        n_features_to_select: int | float = 0.1,
-        *,
-        model: Any = "network",
-        hidden: tuple[int, ...] = (100, 100, 100),
-        depth: int = 3,
-        node_penalty: float = 0.01,
-        n_samples: int = 5,
-        n_steps: int = 1,
-        aggregation: str = "rms",
-        scaling: str | None = "standard",
-        learning_rate: float | None = None,
-        longest_gradient: float | None = 1.0,
-        sigma: float = 0.03,
-        uncertainty_penalty: float = 0.01,
-        task: str = "classification",
-        batch_size: int = 100,
-        random_state: Any = 0,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.model = model
-        self.hidden = hidden
-        self.depth = depth
-        self.node_penalty = node_penalty
-        self.n_samples = n_samples
-        self.n_steps = n_steps
-        self.aggregation = aggregation
-        self.scaling = scaling
-        self.learning_rate = learning_rate
-        self.longest_gradient = longest_gradient
-        self.sigma = sigma
-        self.uncertainty_penalty = uncertainty_penalty
-        self.task = task
-        self.batch_size = batch_size
-        self.random_state = random_state
+    n_features_to_select: int | float = 0.1
+    _: KW_ONLY
+    model: Any = "network"
+    hidden: tuple[int, ...] = (100, 100, 100)
+    depth: int = 3
+    node_penalty: float = 0.01
+    n_samples: int = 5
+    n_steps: int = 1
+    aggregation: str = "rms"
+    learning_rate: float | None = None
+    longest_gradient: float | None = 1.0
+    sigma: float = 0.03
+    uncertainty_penalty: float = 0.01
+    task: str = "classification"
 
     @classmethod
     def paper(cls, n_features_to_select: int | float = 0.1, **parameters: Any) -> Self:
@@ -271,9 +245,6 @@ class MonteCarloFIRES(ScaledBatches):
         from tamis.rows.fires.torch_model import TorchModel
 
         return TorchModel(self.model, self.n_features_in_)
-
-    def _is_regression(self) -> bool:
-        return self.task == "regression"
 
     def _start(self, n_features: int) -> None:
         super()._start(n_features)

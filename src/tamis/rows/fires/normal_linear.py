@@ -477,7 +477,7 @@ class NormalLinear:
             shared = (*shared, self.intercept, rate, *model)
             return self._commit(k, bias, offset, _step_stored(*shared))
         options = (newton, self.intercept, rate, bounded, keep, self.prior, *(frame or self._no_frame()))
-        kinds = (X, None, None, None) if dense else (None,)
+        kinds: tuple[Any, ...] = (X, None, None, None) if dense else (None,)
         return self._commit(
             k, bias, offset, _step(*kinds, *shared, *options, *model, *(sums if dense else no_sums))
         )

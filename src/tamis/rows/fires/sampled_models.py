@@ -31,19 +31,29 @@ HIDDEN = Kind(
 
 
 class SampledModel(Protocol):
-    """The protocol of a model for FIRES: shapes of its parameters, their initial means and their gradients."""
+    """The protocol of a model for FIRES: shapes of its parameters, their initial means and their gradients.
+
+    A model whose first parameter is linked to the features inherits the rest.
+    """
 
     def shapes(self, n_features: int, n_outputs: int) -> list[Shape]:
         """Return the shape of each parameter."""
 
     def means(self, n_features: int, n_outputs: int, rng: np.random.Generator) -> list[Floats]:
-        """Return the initial mean of each parameter."""
+        """Return zeros for the features, and uniform random numbers for the rest, which break the symmetry of units."""
+        first, *others = self.shapes(n_features, n_outputs)
+        return [
+            np.zeros(first),
+            *(rng.uniform(-1.0, 1.0, size=shape) / math.sqrt(shape[0]) for shape in others),
+        ]
 
     def units(self, parts: list[Floats]) -> Floats:
         """Return the parameters that are linked to features, of shape (n_features, n_units)."""
+        return parts[0]
 
     def shift(self, parts: list[Floats]) -> float:
         """Return the constant that the published aggregation adds to every feature."""
+        return 0.0
 
     def gradients(
         self, rows: ScaledRows, theta: list[Floats], y: Array, weight: Floats, noise: float | None = None
@@ -93,15 +103,7 @@ def _transpose(array: Floats) -> Floats:
     return array.transpose(0, 2, 1)
 
 
-def _random_means(shapes: list[Shape], rng: np.random.Generator) -> list[Floats]:
-    """Return zeros for the features, and uniform random numbers for the rest, which break the symmetry of units."""
-    return [
-        np.zeros(shapes[0]),
-        *(rng.uniform(-1.0, 1.0, size=shape) / math.sqrt(shape[0]) for shape in shapes[1:]),
-    ]
-
-
-class Network:
+class Network(SampledModel):
     """Layers of units with softplus between them, and a softmax; no unit has an intercept.
 
     Parameters
@@ -117,14 +119,6 @@ class Network:
         """Return the shape of the matrix before each layer."""
         sizes = [n_features, *self.hidden, n_outputs]
         return list(itertools.pairwise(sizes))
-
-    def means(self, n_features: int, n_outputs: int, rng: np.random.Generator) -> list[Floats]:
-        """Return zeros for the features, and small random numbers for the layers above."""
-        return _random_means(self.shapes(n_features, n_outputs), rng)
-
-    def units(self, parts: list[Floats]) -> Floats:
-        """Return the first matrix."""
-        return parts[0]
 
     def shift(self, parts: list[Floats]) -> float:
         """Return the sum of the means of the later matrices."""
@@ -152,7 +146,7 @@ class Network:
         return sums
 
 
-class SoftTree:
+class SoftTree(SampledModel):
     """A full binary tree whose nodes send a fraction of each row to each side; a softmax over sums of its leaves.
 
     Parameters
@@ -169,18 +163,6 @@ class SoftTree:
     def shapes(self, n_features: int, n_outputs: int) -> list[Shape]:
         """Return the shapes of the inner nodes' and of the leaves' matrix."""
         return [(n_features, 2**self.depth - 1), (2**self.depth, n_outputs)]
-
-    def means(self, n_features: int, n_outputs: int, rng: np.random.Generator) -> list[Floats]:
-        """Return zeros for the features, and small random numbers for the leaves."""
-        return _random_means(self.shapes(n_features, n_outputs), rng)
-
-    def units(self, parts: list[Floats]) -> Floats:
-        """Return the matrix of the inner nodes."""
-        return parts[0]
-
-    def shift(self, parts: list[Floats]) -> float:
-        """Return 0: the leaves are not linked to features, and not added."""
-        return 0.0
 
     def gradients(
         self, rows: ScaledRows, theta: list[Floats], y: Array, weight: Floats, noise: float | None = None

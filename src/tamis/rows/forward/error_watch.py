@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis._kernels import njit
+from tamis._shapes import Shapes, SizedState
 from tamis._validation import Array
 from tamis.drift.cusum import log_likelihood_steps, update_cusum
 
@@ -56,7 +57,7 @@ def _expect(tally: Array, steps: Array) -> None:
             steps[:, c] = 0.0
 
 
-class ErrorWatch:
+class ErrorWatch(SizedState):
     """Evidence that the errors of a classifier have increased.
 
     Parameters
@@ -83,18 +84,15 @@ class ErrorWatch:
         self.limit = float(-np.log(alpha))
         self.tally, self.evidence, self.steps = np.zeros((3, 0)), np.zeros(2), np.zeros((2, 0))
 
-    def grow(self, n_classes: int) -> None:
-        """Allocate space for more classes."""
-        new = n_classes - self.tally.shape[1]
-        if new > 0:
-            self.tally, self.steps = (np.pad(part, ((0, 0), (0, new))) for part in (self.tally, self.steps))
+    _state_spec = Shapes("""
+        limit float in (0, inf)  evidence (2) float in [0, 2**62]
+        tally (3, c) float in [0, 2**62] fill 0  steps (2, c) finite fill 0
+    """)
 
-    def recode(self, codes: Array, n_classes: int) -> None:
-        """Assign a new code to each class."""
-        tally, steps = np.zeros((3, n_classes)), np.zeros((2, n_classes))
-        n = self.tally.shape[1]  # some may not have occurred
-        tally[:, codes[:n]], steps[:, codes[:n]] = self.tally, self.steps
-        self.tally, self.steps = tally, steps
+    def grow(self, n_classes: int) -> None:
+        """Add classes, with codes after the existing ones, if there are more."""
+        if n_classes > self.tally.shape[1]:
+            super().grow(n_classes)
 
     def expect(self) -> None:
         """Update the expected error rate of each class."""
@@ -126,6 +124,6 @@ class ErrorWatch:
         """Number of recent rows that are the evidence."""
         return int(self.evidence[1])
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Reset, for a new classifier."""
         self.evidence[:], self.tally[:] = 0.0, 0.0

@@ -42,7 +42,8 @@ Determined by the data:
 from __future__ import annotations
 
 import copy
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -52,7 +53,7 @@ from scipy.special import chdtri
 from tamis._atomic import atomic
 from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Rows, check_choice, check_number
-from tamis._validation.parameters import COLUMNS, integer, number, parameters
+from tamis._validation.parameters import integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.rows import check_mergeable, feature_names, joint_classes
@@ -93,6 +94,7 @@ _LEAST_LEVEL = 5e-324  # half of it would be 0
 #               the largest ``x[columns] @ weights + offset``
 
 
+@dataclass(eq=False, repr=False)
 class ForwardPartialCorrelation(RowSelector):
     """Selects the features that add most to those already selected, by forward selection on a faded scatter matrix.
 
@@ -206,10 +208,10 @@ class ForwardPartialCorrelation(RowSelector):
     accepts = Inputs(targets=("binary", "multiclass", "regression"), nan=True, categories=True)
     _shapes = f"""
         _recent fixed  _columns (q) int64 in [0, j) distinct
-        _known (q) float in [0, 1e150]
-        _alone (q) finite
-        _left (q) finite
-        _blame (q) int64 in [-1, q)
+        _known (q) float in [0, 1e150] fill self._known[-1]
+        _alone (q) finite fill 0
+        _left (q) finite fill 0
+        _blame (q) int64 in [-1, q) fill -1
         _relevance_now (j) finite fill 0
         _order (o) int64 in [0, q) distinct
         _entered (o) finite
@@ -219,10 +221,7 @@ class ForwardPartialCorrelation(RowSelector):
         _model[0] (r) int64 in [0, j)
         _model[1] (r, t) finite
         _model[2] (t) float in [-inf, inf)
-        _errors.limit float in (0, inf)
-        _errors.tally? (3, e) float in [0, 2**62]
-        _errors.evidence? (2) float in [0, 2**62]
-        _errors.steps? (2, e) finite
+        _errors.tally? (3, e)  _errors (its own)
         classes_? (>e) labels
         _rows in [0, 2**62)
         _next in [0, 2**62)
@@ -244,44 +243,28 @@ class ForwardPartialCorrelation(RowSelector):
 
     _allowed = parameters(
         n_features_to_select=(number("(0, inf)"), None),
-        task=("classification", "regression"),
         half_life=(number("(0, inf]"), None),
         alpha=number("(0, 1)"),
         alpha_drift=(number("(0, 1)"), None),
         inertia=number("[0, inf)"),
-        categorical=(COLUMNS, None),
         max_columns=integer("[1, inf)"),
     )
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = 0.1,
-        *,
-        task: str = "classification",
-        half_life: float | None = None,
-        alpha: float = 0.01,
-        alpha_drift: float | None = 1e-4,
-        inertia: float = 3.5,
-        max_columns: int = 2000,
-        categorical: Any = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select  # type: ignore[assignment]
-        self.task = task
-        self.half_life = half_life
-        self.alpha = alpha
-        self.alpha_drift = alpha_drift
-        self.inertia = inertia
-        self.max_columns = max_columns
-        self.categorical = categorical
+    n_features_to_select: int | float | None = 0.1
+    _: KW_ONLY
+    task: str = "classification"
+    half_life: float | None = None
+    alpha: float = 0.01
+    alpha_drift: float | None = 1e-4
+    inertia: float = 3.5
+    max_columns: int = 2000
+    categorical: Any = None
 
-    _parts: tuple[int, ...] = ()
+    _parts: ClassVar[tuple[int, ...]] = ()
 
     @property
     def _chooses_count(self) -> bool:  # type: ignore[override]
         return self.n_features_to_select is None
-
-    def _is_regression(self) -> bool:
-        return self.task == "regression"
 
     # -- rows ----------------------------------------------------------------------------------------------
 
@@ -321,9 +304,7 @@ class ForwardPartialCorrelation(RowSelector):
             self._scatter = copy.copy(self._scatter)
             self._scatter.insert(n, more)
             self._columns = np.arange(n + more)
-            self._known = np.pad(self._known, (0, more), "edge")
-            self._alone, self._left = np.pad(self._alone, (0, more)), np.pad(self._left, (0, more))
-            self._blame = np.pad(self._blame, (0, more), constant_values=-1)
+            self._state_spec.extend(self, "q", n + more)
             if self._recency is not None:
                 self._recency = self._recency.widened(n + more)
         super()._widen(n_features)
@@ -513,7 +494,7 @@ class ForwardPartialCorrelation(RowSelector):
             self._marginals.fade(keep)
         X, y, weight = concatenate(self._recent)
         self._learn_rows(X[-young:], y[-young:], weight[-young:])
-        self._errors.forget()
+        self._errors.reset()
         self._start_row, self._settled = self._rows, self._rows + _SETTLING
         self._young = min(young, len(y))
         self._next = self._rows + 10
@@ -725,16 +706,18 @@ class ForwardPartialCorrelation(RowSelector):
         for part in (self, later):
             if part._pending.n_rows:
                 part._take_block()
-        codes, n_classes = np.zeros(1, np.int64), 1
+        order, self._errors = np.zeros(1, np.int64), later._errors
         if not self._is_regression():
             codes, joint = joint_classes(self, later)
             self.__dict__.update(joint)
             n, n_classes = len(self._columns), len(self.classes_)
             self._scatter.grow(n + n_classes)
             later._scatter.grow(n + n_classes)
-            others = np.setdiff1d(np.arange(n_classes), codes)
-            order = np.argsort(np.r_[codes, others])
+            order = np.argsort(np.r_[codes, np.setdiff1d(np.arange(n_classes), codes)])
             later._scatter.reorder(np.r_[np.arange(n), n + order])
+            if self._errors is not None:
+                self._errors.grow(n_classes)
+                self._errors.reorder(order)
             if self._label_series is not None and later._label_series is not None:
                 for series in (self._label_series, later._label_series):
                     series.grow(n_classes)
@@ -747,11 +730,8 @@ class ForwardPartialCorrelation(RowSelector):
         self.drifts_ = [*self.drifts_, *(self._rows + row for row in later.drifts_)]
         self._settled = self._rows + later._settled if later._settled else self._settled
         self._rows, self.n_seen_ = self._rows + later._rows, self.n_seen_ + later.n_seen_
-        self._errors = later._errors
-        if self._errors is not None and not self._is_regression():
-            self._errors.recode(codes, n_classes)
         if self._recency is not None and later._recency is not None:
-            self._recency.append(later._recency, fade, codes, n_classes)
+            self._recency.append(later._recency, fade, order)
         self._choose()
 
 

@@ -259,7 +259,7 @@ class Recency(SizedState):
         self.evidence[:] = 0.0
         self.memory[0].fade(keep)
 
-    def append(self, later: Recency, fade: float, codes: Array, n_targets: int) -> None:
+    def append(self, later: Recency, fade: float, order: Array) -> None:
         """Append the memory of later rows; the evidence becomes that of the later rows.
 
         Parameters
@@ -268,14 +268,12 @@ class Recency(SizedState):
             With the same columns.
         fade : float in (0, 1]
             Factor of the weight of this one's rows, in the memory of all rows.
-        codes : ndarray of int
-            The code here of each target of `later`.
-        n_targets : int
-            Number of targets of both together.
+        order : ndarray of int
+            The code in `later` of each target of both together; new ones follow its own.
         """
-        known = tuple(_recode(memory, codes, n_targets) for memory in later.memory)
-        mine = copy.copy(self.memory[0])
-        mine.grow(n_targets)
+        mine, *known = (memory.grown(len(order)) for memory in (self.memory[0], *later.memory))
+        for memory in known:
+            memory.reorder(order)
         mine.merge(known[0].moments, fade)
         self._remember(mine, known[1])
         self.evidence = later.evidence.copy()
@@ -290,12 +288,3 @@ class Recency(SizedState):
         self.memory = copy.deepcopy(self.memory)
         for memory in self.memory:
             memory.mean[at], memory.variance[at], memory.covariance[:, at] = 0.0, 1.0, 0.0
-
-
-def _recode(known: Marginals, codes: Array, n_targets: int) -> Marginals:
-    """Return the same statistics with other codes of the targets."""
-    recoded = copy.copy(known)
-    recoded.target_mean, recoded.covariance = np.zeros(n_targets), np.zeros((n_targets, len(known.mean)))
-    codes = codes[: len(known.target_mean)]  # some may not have occurred
-    recoded.target_mean[codes], recoded.covariance[codes] = known.target_mean, known.covariance
-    return recoded

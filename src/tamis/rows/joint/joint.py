@@ -34,7 +34,7 @@ more features become significant with more rows.
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -46,36 +46,19 @@ from sklearn.base import clone
 from tamis._atomic import atomic
 from tamis._docstrings import fill_docstring
 from tamis._kernels import njit, overwrite
-from tamis._shapes import without_columns
 from tamis._validation import Array, Rows, check_choice
-from tamis._validation.parameters import COLUMNS, integer, number, parameters
+from tamis._validation.parameters import integer, number, parameters
 from tamis.base import RowSelector, top_mask
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.rows import check_mergeable, joint_classes, reject_categories
 from tamis.dependence.e_values import e_bh, restart_level
 from tamis.drift.cusum import log_likelihood_steps, update_cusum
 from tamis.merging import MERGE_DOCS
+from tamis.rows.joint import pair_counts
 from tamis.rows.joint.gains_alone import gain_alone, trend_alone
-from tamis.rows.joint.pair_counts import (
-    BLOCK,
-    Counts,
-    Gains,
-    add_classes,
-    add_counts,
-    clear_columns,
-    count_pairs,
-    count_row,
-    default_n_levels,
-    measure,
-    set_zero,
-    table,
-    widened,
-    williams_correction,
-    x_log_x,
-    zeros,
-)
+from tamis.rows.joint.pair_counts import BLOCK, Counts, Gains, count_row, williams_correction
 from tamis.rows.joint.pair_evidence import PairEvidence
-from tamis.rows.joint.sparse_rows import SparseRows, count_sparse_row, settle, take_sparse
+from tamis.rows.joint.sparse_rows import SparseRows, count_sparse_row, settle, value_at
 from tamis.rows.relation_change import critical_values, find_changed_table
 from tamis.rows.row_repetition import repeat_rows
 from tamis.summaries.label_series import LabelSeries
@@ -92,28 +75,42 @@ _TOTALS = ("alone", "above", "pairs", "n")  # the counts that are sums over rows
 
 @njit(strict=True)
 def _take(
-    X: Array, codes: Array, start: int, counts: Counts, recent: Array, labels: Array, seen: Array,
+    dense: Any, sparse: Any, codes: Array, start: int, counts: Counts, seen: Array,
     pair: Array, guess: Array, evidence: Array, steps: Array, limit: float, look: int,
 ) -> tuple[int, bool]:  # fmt: skip
-    """Count rows up to a drift, a full word, or `look` rows; return the next row, and whether it was a drift."""
-    for r in range(start, X.shape[0]):
-        count_row(X[r], codes[r], counts)
-        at = seen[0] % recent.shape[0]
-        overwrite(recent[at], X[r])
-        labels[at] = codes[r]
+    """Count rows up to a drift, a full word, or `look` rows; return the next row, and whether it was a drift.
+
+    Dense rows come with the arrays in which they are stored, sparse ones with what a value of 0 contributes. The others
+    are None, and the branches for them are not compiled.
+    """
+    for r in range(start, len(codes)):
+        x, z = 0.0, 0.0
+        if dense is not None:
+            X, recent, labels = dense
+            count_row(X[r], codes[r], counts)
+            at = seen[0] % recent.shape[0]
+            overwrite(recent[at], X[r])
+            labels[at] = codes[r]
+            x, z = X[r, pair[0]], X[r, pair[1]]
+        if sparse is not None:
+            data, indices, indptr, zero = sparse
+            own, features = data[indptr[r] : indptr[r + 1]], indices[indptr[r] : indptr[r + 1]]
+            count_sparse_row(own, features, codes[r], zero, counts)
+            x, z = value_at(own, features, pair[0]), value_at(own, features, pair[1])
         seen[0] += 1
         if pair[0] >= 0:
             a, b = 0, 0
             for k in range(counts.edges.shape[1]):
-                a += X[r, pair[0]] > counts.edges[pair[0], k]
-                b += X[r, pair[1]] > counts.edges[pair[1], k]
+                a += x > counts.edges[pair[0], k]
+                b += z > counts.edges[pair[1], k]
             if update_cusum(guess[a, b] != codes[r], codes[r], evidence, steps) > limit:
                 return r + 1, True
         if counts.n[1] == BLOCK or counts.n[0] == look:
             return r + 1, False
-    return X.shape[0], False
+    return len(codes), False
 
 
+@dataclass(eq=False, repr=False)
 class JointScreening(RowSelector):
     """Selects features that are relevant individually or in pairs, by tests on all rows since the last drift.
 
@@ -212,15 +209,15 @@ class JointScreening(RowSelector):
     # The levels of the tests, and the number of levels of a feature, depend on the number of columns.
     claims = Claims(equals_rows="exactly", counts_columns=True)
     _shapes = """
-        _recent (w, j?) ring w[its._seen[0]]
+        _recent (w, j?) fill 0 ring w[its._seen[0]]
         _labels (w) int64 in [0, max(c, 1))
         _seen (1) int64 in [0, 2**62)
         _x_log_x (16384) fixed
-        partners_ (j) int64 in [-1, j)
+        partners_ (j) int64 in [-1, j) fill -1
         selected_[] in [0, j)
-        _scores (j) finite
-        _arrays[0] (j, e)
-        _arrays[1] (j, 9)
+        _scores (j) finite fill 0
+        _arrays[0] (j, e) fill inf
+        _arrays[1] (j, 9) fill inf
         _arrays[2] (q) int64 in [0, j)
         _arrays[3] (e, q) uint32 any "a bit for each row of the block"
         _arrays[4] (c) uint32 any "a bit for each row of the block"
@@ -241,16 +238,11 @@ class JointScreening(RowSelector):
         _label_series._total? (48, c) int  _label_series (its own)
         _sparse? (its own)  _sparse?.n_features (=j)  _sparse?.size (=w)
     """
-    _sparse: SparseRows | None = None  # in place of `_recent`, if the first rows were sparse
     _is_part = False  # whether all rows count, in the levels of another selector: see `merge`
 
     _chooses_count = True
     accepts = Inputs(targets=("binary", "multiclass", "regression"), nan=True, categories=True, levels=True)
     _n_exact_categories = 10  # as many as a feature has levels
-    _older: tuple[Array, ...] | None  # the counts of the previous chunk
-    _before: Array  # `alone` at the last test
-    _looked: int
-    _pair: Array
 
     _allowed = parameters(
         n_bins=(integer("[2, 10]"), None),
@@ -258,49 +250,32 @@ class JointScreening(RowSelector):
         alpha_drift=number("(0, 1)"),
         memory=integer(f"[{_FIRST}, 10000000]"),
         max_paired=integer("[2, 100000]"),
-        categorical=(COLUMNS, None),
-        task=("classification", "regression"),
         level=(number("(0, 1)"), None),
     )
 
-    _pair_evidence: PairEvidence | None = None  # with `level`
-    _working: list[int] = []  # noqa: RUF012 - selected by the tests; `level` keeps some of them; never modified
-
-    def __init__(
-        self,
-        n_bins: int | None = None,
-        *,
-        alpha: float = 0.01,
-        alpha_drift: float = 1e-5,
-        memory: int = 1000,
-        max_paired: int = 500,
-        task: str = "classification",
-        categorical: Any = None,
-        level: float | None = None,
-    ) -> None:
-        self.n_bins = n_bins
-        self.alpha = alpha
-        self.alpha_drift = alpha_drift
-        self.memory = memory
-        self.max_paired = max_paired
-        self.task = task
-        self.categorical = categorical
-        self.level = level
-
-    def _is_regression(self) -> bool:
-        return self.task == "regression"
+    n_bins: int | None = None
+    _: KW_ONLY
+    alpha: float = 0.01
+    alpha_drift: float = 1e-5
+    memory: int = 1000
+    max_paired: int = 500
+    task: str = "classification"
+    categorical: Any = None
+    level: float | None = None
 
     # -- hooks ---------------------------------------------------------------------------------------------
 
     def _start(self, n_features: int) -> None:
         # The first rows decide whether rows are stored dense or sparse.
-        self._recent, self._sparse = np.zeros((self.memory, 0)), None
+        self._recent = np.zeros((self.memory, 0))
+        self._sparse: SparseRows | None = None  # in place of `_recent`, if the first rows were sparse
         self._labels = np.zeros(self.memory, np.int64)
         self._seen = np.zeros(1, np.int64)  # number of rows stored
-        self._x_log_x = x_log_x()
+        self._x_log_x = pair_counts.x_log_x()
         self._arrays: tuple[Array, ...] = ()  # of the counts; none before levels are determined
         self._forget_set(n_features)
-        self._pair_evidence, self._n_beginnings = None, 0
+        self._pair_evidence: PairEvidence | None = None  # with `level`
+        self._n_beginnings = 0
         self._label_series = LabelSeries(len(self.classes_))
         self._inflation = 1.0  # factor on the evidence required for a drift, for dependent labels
         self.drift_detected_ = False
@@ -308,30 +283,27 @@ class JointScreening(RowSelector):
 
     def _forget_set(self, n_features: int) -> None:
         self.selected_: list[int] = []
-        self._working = []
+        self._working: list[int] = []  # selected by the tests; `level` keeps some of them; never modified
         self.partners_ = np.full(n_features, -1)
         self._scores = np.zeros(n_features)
 
     def _widen(self, n_features: int) -> None:
         new = n_features - self.n_features_in_
         self._settle()
-        if self._recent.shape[1]:
-            self._recent = np.pad(self._recent, ((0, 0), (0, new)))
-        self.partners_ = np.pad(self.partners_, (0, new), constant_values=-1)
-        self._scores = np.pad(self._scores, (0, new))
+        super()._widen(n_features)
         if not self._arrays:
             self._sparse = None if self._sparse is None else self._sparse.widened(n_features, None)
             return
         counts = self._counts
         n_paired = len(counts.columns)
         more = min(n_features, self.max_paired) - n_paired if n_paired == n_features - new else 0
-        self._arrays = tuple(widened(counts, new, more))
+        self._arrays = tuple(pair_counts.widened(counts, new, more))
         if self._older is not None:
             older = counts._replace(**dict(zip(_TOTALS, self._older, strict=True)))
-            wide = widened(older, new, more)
+            wide = pair_counts.widened(older, new, more)
             self._older = tuple(getattr(wide, name) for name in _TOTALS)
         before = np.pad(self._before, ((0, new), (0, 0), (0, 0)))
-        self._before = set_zero(before, np.arange(n_features - new, n_features))
+        self._before = pair_counts.set_zero(before, np.arange(n_features - new, n_features))
         self._sparse = None if self._sparse is None else self._sparse.widened(n_features, self._counts)
         self._set_bars()
         if self.level is not None:
@@ -340,23 +312,21 @@ class JointScreening(RowSelector):
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
         self._settle()
-        if self._recent.shape[1]:
-            self._recent = without_columns(self._recent, columns)
-        self._scores = self._scores.copy()
-        self._scores[columns] = 0.0
+        super()._forget_columns(columns)
         self.selected_ = [j for j in self.selected_ if j not in columns]
         self._working = [j for j in self._working if j not in columns]
         self.partners_ = np.where(np.isin(self.partners_, columns), -1, self.partners_)
-        self.partners_[columns] = -1
         if not self._arrays:
             self._sparse = None if self._sparse is None else self._sparse.without(columns, None)
             return
         counts = self._counts
-        self._arrays = tuple(clear_columns(counts, columns))
+        self._arrays = tuple(pair_counts.clear_columns(counts, columns))
         if self._older is not None:
-            older = clear_columns(counts._replace(**dict(zip(_TOTALS, self._older, strict=True))), columns)
+            older = pair_counts.clear_columns(
+                counts._replace(**dict(zip(_TOTALS, self._older, strict=True))), columns
+            )
             self._older = tuple(getattr(older, name) for name in _TOTALS)
-        self._before = set_zero(self._before, columns)
+        self._before = pair_counts.set_zero(self._before, columns)
         self._sparse = None if self._sparse is None else self._sparse.without(columns, self._counts)
         if np.isin(self._pair, columns).any():
             self._pair, self._evidence = np.full(2, -1), np.zeros(2)
@@ -431,7 +401,9 @@ class JointScreening(RowSelector):
     def _levels_are_too_fine(self) -> bool:
         """Whether the number of features has grown so that the pairs of this many levels would cost too much."""
         counts = self._counts
-        return bool(default_n_levels(len(counts.columns), self.n_bins) < counts.edges.shape[1] + 1)
+        return bool(
+            pair_counts.default_n_levels(len(counts.columns), self.n_bins) < counts.edges.shape[1] + 1
+        )
 
     def _relevance(self) -> NDArray[np.float64]:
         return self._scores.copy()
@@ -475,19 +447,21 @@ class JointScreening(RowSelector):
         X, y = self._last(min(n, rows.shape[0]))
         d, n_classes = rows.shape[1], len(self.classes_)
         columns, fresh = np.arange(d), None
-        n_levels = default_n_levels(min(d, self.max_paired), self.n_bins)
+        n_levels = pair_counts.default_n_levels(min(d, self.max_paired), self.n_bins)
         if d > self.max_paired:
-            fresh = zeros(rows, columns[:0], n_levels, n_classes)
+            fresh = pair_counts.zeros(rows, columns[:0], n_levels, n_classes)
             self._count_alone(X, y, fresh)
             columns = np.flatnonzero(top_mask(gain_alone(fresh.alone)[0], self.max_paired))
-        self._arrays = tuple(zeros(rows, columns, n_levels, n_classes, fresh))
+        self._arrays = tuple(pair_counts.zeros(rows, columns, n_levels, n_classes, fresh))
         if self._sparse is not None:
             self._sparse.begin(self._counts)
-        self._older = None
+        self._older: tuple[Array, ...] | None = None  # the counts of the previous chunk
         self._chunk, self._chunk_end, self._next = float(chunk), int(chunk), _LEAST
         self._set_bars()
-        self._pair, self._guess = np.full(2, -1), np.zeros((n_levels,) * 2, np.int64)
-        self._before, self._looked = np.zeros_like(self._arrays[5]), 0
+        self._pair: Array = np.full(2, -1)
+        self._guess = np.zeros((n_levels,) * 2, np.int64)
+        self._before: Array = np.zeros_like(self._arrays[5])  # `alone` at the last test
+        self._looked = 0
         self._evidence, self._steps = np.zeros(2), np.zeros((2, n_classes))  # of the errors, see drift.cusum
         if self.level is not None:  # rows that were tested before are not evidence
             self._begin_evidence()
@@ -535,7 +509,7 @@ class JointScreening(RowSelector):
             if drift:
                 self._restart(max(BLOCK, int(self._evidence[1])))  # the rows that are evidence for a drift
             elif counts.n[1] == BLOCK or counts.n[0] == self._next:
-                count_pairs(counts)
+                pair_counts.count_pairs(counts)
                 self._inflation = self._label_series.variance_inflation()
                 if not self._is_part:
                     if counts.n[0] - self._looked >= _LOOK and self._relation_has_changed(counts):
@@ -548,13 +522,14 @@ class JointScreening(RowSelector):
 
     def _take(self, X: Rows, y: Array, start: int, limit: float) -> tuple[int, bool]:
         """Count and store rows from `start` on; return the next row, and whether there was a drift."""
-        counts, sparse = self._counts, self._sparse
-        course = self._pair, self._guess, self._evidence, self._steps, limit, self._next
+        sparse = self._sparse
+        end, drift = _take(
+            (X, self._recent, self._labels) if sparse is None else None,
+            None if sparse is None else (X.data, X.indices, X.indptr, sparse.zero),
+            y, start, self._counts, self._seen, self._pair, self._guess, self._evidence, self._steps, limit, self._next,
+        )  # fmt: skip
         if sparse is None:
-            return _take(X, y, start, counts, self._recent, self._labels, self._seen, *course)
-        end, drift = take_sparse(
-            X.data, X.indices, X.indptr, y, start, sparse.zero, counts, self._seen, *course
-        )
+            return end, drift
         self._labels[np.arange(self._seen[0] - (end - start), self._seen[0]) % self.memory] = y[start:end]
         sparse.store(X[start:end], int(self._seen[0]))
         return end, drift
@@ -596,7 +571,7 @@ class JointScreening(RowSelector):
         counts = self._counts
         if n_classes > len(counts.class_bits):
             self._settle()
-            self._arrays = tuple(add_classes(counts, n_classes))
+            self._arrays = tuple(pair_counts.add_classes(counts, n_classes))
             self._before = np.zeros_like(self._counts.alone)
             self._steps = np.zeros((2, n_classes))
             if self._sparse is not None:
@@ -681,9 +656,9 @@ class JointScreening(RowSelector):
         if other._sparse is not None:
             settle(other._sparse.zero, theirs.alone)
         self._settle()
-        count_pairs(theirs)
-        count_pairs(self._counts)
-        self._arrays = tuple(add_counts(self._counts, theirs, codes[: len(theirs.class_bits)]))
+        pair_counts.count_pairs(theirs)
+        pair_counts.count_pairs(self._counts)
+        self._arrays = tuple(pair_counts.add_counts(self._counts, theirs, codes[: len(theirs.class_bits)]))
         rows, labels = other._stored_rows()
         parts = [self._stored_rows(), (rows, codes[labels])]
         self._store_last(parts[:: 1 if when == "after" else -1], int(self._seen[0] + other._seen[0]))
@@ -779,7 +754,7 @@ class JointScreening(RowSelector):
         if np.count_nonzero(totals) < 2:
             return
         gains = Gains(*self._tables)
-        measure(counts, totals, self._bars, self._x_log_x, gains)
+        pair_counts.measure(counts, totals, self._bars, self._x_log_x, gains)
         unit = 2.0 * n * np.log(2.0)
         gain, freedom = gain_alone(counts.alone)
         n_classes = np.count_nonzero(totals)
@@ -817,7 +792,7 @@ class JointScreening(RowSelector):
         i, j = sorted((inside[a], inside[b]))
         cells = np.zeros((*self._guess.shape, len(totals)), np.int64)
         if i < j:
-            table(counts, i, j, totals, cells)
+            pair_counts.table(counts, i, j, totals, cells)
         else:
             above = np.vstack([totals, counts.above[i], np.zeros_like(totals)])
             cells[np.arange(len(cells)), np.arange(len(cells))] = above[:-1] - above[1:]

@@ -134,11 +134,10 @@ def set_zero(alone: Array, columns: Array) -> NDArray[np.int64]:
 
 
 def clear_columns(counts: Counts, columns: Array) -> Counts:
-    """Return the counts, in new arrays, after some features are set to 0 in all rows; these then have one level."""
+    """Return the counts, in new arrays, after some features are set to 0 in all rows."""
     gone = np.isin(counts.columns, columns)
     first, second = np.triu_indices(len(gone), 1)
     cleared = Counts._make(part.copy() for part in counts)
-    cleared.edges[columns] = cleared.fine[columns] = np.inf
     cleared.bits[:, gone] = 0
     cleared.above[gone] = 0
     cleared.pairs[..., gone[first] | gone[second]] = 0
@@ -146,21 +145,15 @@ def clear_columns(counts: Counts, columns: Array) -> Counts:
 
 
 def widened(counts: Counts, n_new: int, n_paired: int) -> Counts:
-    """Return the counts with `n_new` more features, which were 0 in all rows, the first `n_paired` of them in pairs.
-
-    They have one level, until levels are determined again.
-    """
-    d, q = len(counts.edges), len(counts.columns)
+    """Return the counts with `n_new` more features, which were 0 in all rows, the first `n_paired` of them in pairs."""
+    d, q = len(counts.alone), len(counts.columns)
     pairs = np.zeros((*counts.pairs.shape[:3], (q + n_paired) * (q + n_paired - 1) // 2), np.int32)
     end, before = 0, 0
     for i in range(q - 1):  # the pairs of each feature are contiguous
         pairs[..., end : end + q - 1 - i] = counts.pairs[..., before : before + q - 1 - i]
         end, before = end + q + n_paired - 1 - i, before + q - 1 - i
-    more = ((0, n_new), (0, 0))
-    alone = np.pad(counts.alone, (*more, (0, 0)))
+    alone = np.pad(counts.alone, ((0, n_new), (0, 0), (0, 0)))
     return counts._replace(
-        edges=np.pad(counts.edges, more, constant_values=np.inf),
-        fine=np.pad(counts.fine, more, constant_values=np.inf),
         columns=np.append(counts.columns, np.arange(d, d + n_paired)),
         bits=np.pad(counts.bits, ((0, 0), (0, n_paired))), alone=set_zero(alone, np.arange(d, d + n_new)),
         above=np.pad(counts.above, ((0, n_paired), (0, 0), (0, 0))), pairs=pairs,

@@ -30,10 +30,9 @@ from numpy.typing import NDArray
 from tamis._kernels import njit
 from tamis._shapes import Shapes, state_error, without_columns
 from tamis._validation import Array, Rows
-from tamis.drift.cusum import update_cusum
-from tamis.rows.joint.pair_counts import BLOCK, Counts
+from tamis.rows.joint.pair_counts import Counts
 
-__all__ = ["SparseRows", "count_sparse_row", "settle", "take_sparse"]
+__all__ = ["SparseRows", "Zero", "count_sparse_row", "settle", "value_at"]
 
 
 class Zero(NamedTuple):
@@ -87,33 +86,10 @@ def settle(zero: Zero, alone: Array) -> None:
 
 
 @njit(strict=True)
-def _value(data: Array, indices: Array, j: int) -> float:
+def value_at(data: Array, indices: Array, j: int) -> float:
     """Return the value of feature j in a row."""
     at = np.searchsorted(indices, j)
     return data[at] if at < len(indices) and indices[at] == j else 0.0
-
-
-@njit(strict=True)
-def take_sparse(
-    data: Array, indices: Array, indptr: Array, codes: Array, start: int, zero: Zero, counts: Counts, seen: Array,
-    pair: Array, guess: Array, evidence: Array, steps: Array, limit: float, look: int,
-) -> tuple[int, bool]:  # fmt: skip
-    """Count rows up to a drift, a full word, or `look` rows; return the next row, and whether it was a drift."""
-    for r in range(start, len(codes)):
-        own, features = data[indptr[r] : indptr[r + 1]], indices[indptr[r] : indptr[r + 1]]
-        count_sparse_row(own, features, codes[r], zero, counts)
-        seen[0] += 1
-        if pair[0] >= 0:
-            a, b = 0, 0
-            x, z = _value(own, features, pair[0]), _value(own, features, pair[1])
-            for k in range(counts.edges.shape[1]):
-                a += x > counts.edges[pair[0], k]
-                b += z > counts.edges[pair[1], k]
-            if update_cusum(guess[a, b] != codes[r], codes[r], evidence, steps) > limit:
-                return r + 1, True
-        if counts.n[1] == BLOCK or counts.n[0] == look:
-            return r + 1, False
-    return len(codes), False
 
 
 class SparseRows:

@@ -15,11 +15,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._shapes import SizedState
-from tamis._validation import Array, Rows, check_choice, check_number
+from tamis._validation import Array, Rows
 from tamis.dependence.autocorrelation import Inflation
 from tamis.dependence.information_band import information_band
 from tamis.errors import DataError
-from tamis.summaries.batch import faded
+from tamis.summaries.batch import change_parts, faded
 from tamis.summaries.contingency import (
     Contingency,
     chi_square,
@@ -90,8 +90,6 @@ class BinCounts(SizedState):
         per_call: bool = False,
         summary: str = "thinned",
     ) -> None:
-        check_number("n_bins", n_bins, low=2, integer=True)
-        check_choice("dtype", dtype, ("float32", "float64"))
         self.n_features = n_features
         self.n_bins = n_bins
         self.categorical = categorical
@@ -111,26 +109,20 @@ class BinCounts(SizedState):
         """What `tables` returns until the next change, for several scores."""
         return None
 
+    def _change(
+        self, change: Callable[[Any], None], names: tuple[str, ...] = ("_quantiles", "_exact", "_categories")
+    ) -> None:
+        """Change copies of the summaries, which earlier shallow copies of this object share."""
+        self._tables = None
+        change_parts(self, names, change)
+
     def grow(self, n_classes: int) -> None:
         """Add new classes, in new arrays: earlier shallow copies are unchanged."""
-        self._tables = None
-        self._quantiles = copy.copy(self._quantiles)
-        self._quantiles.grow(n_classes)
-        if self._exact is not None:
-            self._exact = copy.copy(self._exact)
-            self._exact.grow(n_classes)
-        if self._categories is not None:
-            self._categories = copy.copy(self._categories)
-            self._categories.grow(n_classes)
+        self._change(lambda part: part.grow(n_classes))
 
     def widen(self, n_features: int) -> None:
         """Add numeric features, which were 0 in all (CSR) rows so far."""
-        self._tables = None
-        self._quantiles = copy.copy(self._quantiles)
-        self._quantiles.widen(n_features - len(self.categorical))
-        if self._exact is not None:
-            self._exact = copy.copy(self._exact)
-            self._exact.widen(n_features - len(self.categorical))
+        self._change(lambda part: part.widen(n_features - len(self.categorical)), ("_quantiles", "_exact"))
         if self._ties is not None and self._last is not None:
             more = (0, n_features - self.n_features)
             self._last, self._ties = np.pad(self._last, more), np.pad(self._ties, more)
@@ -139,12 +131,7 @@ class BinCounts(SizedState):
 
     def forget(self, columns: NDArray[np.intp]) -> None:
         """Reset some features; they then count as 0 in all (CSR) rows so far. There must be no categories."""
-        self._tables = None
-        self._quantiles = copy.copy(self._quantiles)
-        self._quantiles.forget(columns)
-        if self._exact is not None:
-            self._exact = copy.copy(self._exact)
-            self._exact.forget(columns)
+        self._change(lambda part: part.forget(columns))
         if self._ties is not None:
             self._ties = self._ties.copy()
             self._ties[columns] = 0
@@ -159,12 +146,7 @@ class BinCounts(SizedState):
 
     def reorder(self, order: Array) -> None:
         """Change the code of each class: class c becomes what class `order[c]` was."""
-        self._tables = None
-        self._quantiles.reorder(order)
-        if self._exact is not None:
-            self._exact.reorder(order)
-        if self._categories is not None:
-            self._categories.reorder(order)
+        self._change(lambda part: part.reorder(order))
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -249,12 +231,7 @@ class BinCounts(SizedState):
 
     def fade(self, keep: float | Array) -> None:
         """Multiply the weight of all rows (of each class) by `keep`, in [0, 1]."""
-        self._tables = None
-        self._quantiles.fade(keep)
-        if self._exact is not None:
-            self._exact.fade(keep)
-        if self._categories is not None:
-            self._categories.fade(keep)
+        self._change(lambda part: part.fade(keep))
 
     def merge(self, other: BinCounts) -> None:
         """Add the counts of an object with the same parameters and classes."""
@@ -366,12 +343,6 @@ class BinCounts(SizedState):
     def rank_error(self) -> float:
         """Largest certified error of a cumulative count, as a fraction of all."""
         return float(self._quantiles.rank_error().max(initial=0.0))
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the state."""
-        parts = (self._quantiles, self._categories, self._exact)
-        return sum(part.nbytes for part in parts if part is not None)
 
 
 def pool_rare_categories(table: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from tamis._shapes import Shapes, SizedState, state_error
 from tamis._validation import Array, Rows
+from tamis.summaries.batch import n_bytes
 
 __all__ = ["LastRows", "by_addition", "by_discount"]
 
@@ -95,10 +96,7 @@ class LastRows(SizedState):
         codes = np.concatenate([y for _, y in self.blocks])
         return np.concatenate(parts).astype(np.float64)[-self.size :], codes[-self.size :]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the rows."""
-        return sum((X.data.nbytes if sp.issparse(X) else X.nbytes) + y.nbytes for X, y in self.blocks)
+    nbytes = property(n_bytes)
 
 
 def by_addition(X: NDArray[np.float64], codes: Array, n_selected: int) -> list[int]:

@@ -18,7 +18,6 @@ A row of weight w is w consecutive rows of the series, except with `evidence`, w
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
@@ -35,6 +34,7 @@ from tamis.dependence.autocorrelation import (
     cycle_inflation,
     table_inflation,
 )
+from tamis.summaries.batch import change_parts, n_bytes
 from tamis.summaries.block_sums import BlockSums, take_places
 from tamis.summaries.label_past import LabelPast
 from tamis.summaries.label_series import LabelSeries
@@ -107,32 +107,20 @@ class RowDependence(SizedState):
         """Number of features and of classes."""
         return self.n_features, self.labels.n_classes
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the state."""
-        parts = (self.labels, self.values, self.cells, self.past)
-        return sum(part.nbytes for part in parts if part is not None)
+    nbytes = property(n_bytes)
 
     @property
     def dependent(self) -> bool:
         """Whether a correction is needed: always, or because the labels depend on earlier ones."""
         return self.always or (self.found and self.labels.dependent)
 
-    def _change(self, change: Callable[[BlockSums], None]) -> None:
-        """Change copies of the sums over blocks, which other copies of this object share."""
-        for name in ("values", "cells"):
-            if (part := getattr(self, name)) is not None:
-                part = copy.copy(part)
-                change(part)
-                setattr(self, name, part)
-
     def forget(self, columns: NDArray[np.intp]) -> None:
         """Reset some features; they then count as 0 in all (CSR) rows so far."""
-        self._change(lambda part: part.forget(columns))
+        change_parts(self, ("values", "cells"), lambda part: part.forget(columns))
 
     def fade(self, keep: float | Array) -> None:
         """Multiply the weight of all rows (of each class) by `keep`, in [0, 1]."""
-        self._change(lambda part: part.fade(keep))
+        change_parts(self, ("values", "cells"), lambda part: part.fade(keep))
 
     def merge(self, other: Self, *, first: bool) -> None:
         """Add the statistics of other rows of the same features and classes."""

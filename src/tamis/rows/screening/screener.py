@@ -10,7 +10,7 @@ import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, NoReturn, Self
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tamis._atomic import atomic, atomically
 from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Rows, check_choice, check_number, columns_of, reject_nonfinite
-from tamis._validation.parameters import COLUMNS, integer, number, parameters
+from tamis._validation.parameters import integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.rows import check_mergeable, feature_names, joint_classes
@@ -42,6 +42,7 @@ from tamis.rows.screening.mean_variance import (
 )
 from tamis.rows.screening.redundancy import LastRows, by_addition
 from tamis.rows.screening.row_dependence import RowDependence
+from tamis.summaries.batch import change_parts, n_bytes
 from tamis.summaries.class_moments import ClassMoments
 from tamis.summaries.contingency import (
     chi_square,
@@ -56,6 +57,8 @@ from tamis.summaries.fixed_bins import FIRST
 __all__ = ["SCORES", "BinScreener", "Readout", "Screener"]
 
 SCORES = ("t", "fisher", "mi", "chi2", "gini")
+# The parts of the state, the first without features if no score needs moments.
+_PARTS = ("_moments", "_bins", "_evidence", "_watch", "_last_rows", "_dependence")
 _OF_MOMENTS = {"t", "fisher"}
 
 
@@ -66,6 +69,7 @@ class Readout(NamedTuple):
     pvalues: NDArray[np.float64] | None  # None: not requested, or the score has none
 
 
+@dataclass(eq=False, repr=False)
 class Screener(RowSelector):
     """Selects by a univariate score; a subclass declares its scores, and its docstring quotes this one.
 
@@ -138,20 +142,13 @@ class Screener(RowSelector):
     accepts = Inputs(
         targets=("binary", "multiclass", "regression"), nan=True, levels=True, checked_in_kernel=True
     )
-    n_features_to_select: int | float | None  # type: ignore[assignment]
-    _evidence: Evidence | None = None
-    _last_rows: LastRows | None = None  # with `redundancy`
-    _dependence: RowDependence | None = None
-    _watch: RelationWatch | None = None  # with `restarts="drift"`
     _n_restarts = 0
     _n_since = 0  # rows since the last start
     drift_detected_ = False
     n_replay = 0
-    _ticks: Array = np.empty(0)  # ticks of the clock of each class
 
     _allowed = parameters(
         n_features_to_select=(number("(0, inf)"), None),
-        task=("classification", "regression"),
         fade_per=("row", "batch"),
         clock=("global", "class"),
         half_life=(number("[0.01, inf]"), None),
@@ -161,38 +158,21 @@ class Screener(RowSelector):
         restarts=("drift", integer("[1, inf)"), None),
         dependence=("auto", "independent", "series"),
         n_bins=integer("[2, 10000]"),
-        categorical=(COLUMNS, None),
         eps=(number("[1e-6, 0.5)"), None),
         dtype=("float32", "float64"),
     )
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = 0.1,
-        *,
-        task: str = "classification",
-        half_life: float | None = None,
-        fading: float | None = None,
-        fade_per: str = "row",
-        clock: str = "global",
-        level: float | None = None,
-        redundancy: int | None = None,
-        restarts: str | int | None = None,
-        dependence: str = "auto",
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.task = task
-        self.level = level
-        self.redundancy = redundancy
-        self.restarts = restarts
-        self.half_life = half_life
-        self.fading = fading
-        self.fade_per = fade_per
-        self.clock = clock
-        self.dependence = dependence
-
-    def _is_regression(self) -> bool:
-        return self.task == "regression"
+    n_features_to_select: int | float | None = 0.1  # type: ignore[assignment]
+    _: KW_ONLY
+    task: str = "classification"
+    half_life: float | None = None
+    fading: float | None = None
+    fade_per: str = "row"
+    clock: str = "global"
+    level: float | None = None
+    redundancy: int | None = None
+    restarts: str | int | None = None
+    dependence: str = "auto"
 
     @abstractmethod
     def _score_names(self) -> tuple[str, ...]:
@@ -214,16 +194,19 @@ class Screener(RowSelector):
                 f"restarts={self.restarts!r} discards all rows at once, and half_life or fading discounts them"
                 " gradually: pass one of them."
             )
-        self._last_rows = None if self.redundancy is None else LastRows()
+        self._last_rows: LastRows | None = None if self.redundancy is None else LastRows()
         # Even without features, the moments track the effective number of rows, which p-values need.
         self._moments = ClassMoments(n_features if _OF_MOMENTS.intersection(self._score_names()) else 0, 0)
         self._bins = self._new_bins(n_features)
-        self._ticks = np.empty(0)
+        self._ticks: Array = np.empty(0)  # ticks of the clock of each class
         self._n_restarts = 0
         self.restarts_: list[int] = []
-        self._evidence = self._new_evidence(n_features)
-        self._dependence = self._new_dependence(n_features)
-        self._n_since, self._watch = 0, RelationWatch(n_features, 0) if self.restarts == "drift" else None
+        self._evidence: Evidence | None = self._new_evidence(n_features)
+        self._dependence: RowDependence | None = self._new_dependence(n_features)
+        self._n_since = 0
+        self._watch: RelationWatch | None = None
+        if self.restarts == "drift":
+            self._watch = RelationWatch(n_features, 0)
 
     def _check_level(self, level: float) -> None:
         if self.n_features_to_select is not None:
@@ -332,9 +315,7 @@ class Screener(RowSelector):
     def _make_room(self, n_classes: int) -> None:
         """Grow copies: if the batch is rejected, the state before the call must be unchanged."""
         if self._moments.n_classes < n_classes:
-            for name in ("_moments", "_bins", "_evidence", "_watch", "_dependence"):
-                if (part := getattr(self, name)) is not None:
-                    setattr(self, name, part.grown(n_classes))
+            change_parts(self, _PARTS, lambda part: part.grow(n_classes))
 
     def _cells_of(self, evidence: Evidence) -> Callable[[Array, Array], Array] | None:
         """Return a function that determines the bins of values, once the first rows have defined the bins."""
@@ -386,10 +367,7 @@ class Screener(RowSelector):
 
     def _widen(self, n_features: int) -> None:
         super()._widen(n_features)
-        for name in ("_moments", "_bins", "_evidence", "_watch", "_last_rows", "_dependence"):
-            part = getattr(self, name)
-            if part is not None and (name != "_moments" or part.n_features):
-                setattr(self, name, part.widened(n_features))
+        change_parts(self, self._parts_of_features, lambda part: part.widen(n_features))
 
     def _claims(self) -> Claims:
         # With `level`, the guarantee covers all features ever seen, including those that return.
@@ -398,10 +376,11 @@ class Screener(RowSelector):
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
         super()._forget_columns(columns)
-        for name in ("_moments", "_bins", "_last_rows", "_dependence"):
-            part = getattr(self, name)
-            if part is not None and (name != "_moments" or part.n_features):
-                setattr(self, name, part.without(columns))
+        change_parts(self, self._parts_of_features, lambda part: part.forget(columns))
+
+    @property
+    def _parts_of_features(self) -> tuple[str, ...]:
+        return _PARTS if self._moments.n_features else _PARTS[1:]
 
     def restart(self) -> Self:
         """Reset the statistics of the rows, but not the classes and columns, after a change of the data.
@@ -519,40 +498,23 @@ class Screener(RowSelector):
             age = np.array([float(age.get(label, 0.0)) for label in joint["classes_"].tolist()])
         ticks = late if age is None else np.full(n_classes, age)
         parts: dict[str, Any] = {}
-        for name in ("_moments", "_bins"):
+        for name in ("_moments", "_bins", "_dependence", "_evidence"):
             mine, theirs = copy.deepcopy(getattr(self, name)), copy.deepcopy(getattr(other, name))
             if mine is not None:
                 mine.grow(n_classes)
                 theirs.grow(n_classes)
                 theirs.reorder(order)
-                (theirs if when == "before" else mine).fade(self._factor**ticks)
-                mine.merge(theirs)
+                if self._factor != 1.0:
+                    (theirs if when == "before" else mine).fade(self._factor**ticks)
+                how: dict[str, Any] = {"first": when == "before"} if name == "_dependence" else {}
+                if name == "_evidence" and mine.n_bins > 1 and (bins := parts["_bins"]).has_cells:
+                    how = {"cells_of": bins.cells}
+                mine.merge(theirs, **how)
             parts[name] = mine
         if self._last_rows is not None and other._last_rows is not None:
             parts["_last_rows"] = self._last_rows.merged(other._last_rows, codes, first=when == "before")
-        parts["_evidence"] = self._merged_evidence(other, n_classes, order, parts["_bins"])
-        if self._dependence is not None and other._dependence is not None:
-            one, two = copy.deepcopy(self._dependence), copy.deepcopy(other._dependence)
-            one.grow(n_classes)
-            two.grow(n_classes)
-            two.reorder(order)
-            (two if when == "before" else one).fade(self._factor**ticks)
-            one.merge(two, first=when == "before")
-            parts["_dependence"] = one
         since = np.maximum(early + ticks, late)  # first row of either part
         self.__dict__.update(parts, **joint, _ticks=since, n_seen_=self.n_seen_ + other.n_seen_)
-
-    def _merged_evidence(
-        self, other: Self, n_classes: int, order: Array, bins: BinCounts | None
-    ) -> Evidence | None:
-        if self._evidence is None or other._evidence is None:
-            return None
-        mine, theirs = copy.deepcopy(self._evidence), copy.deepcopy(other._evidence)
-        for part in (mine, theirs):
-            part.grow(n_classes)
-        theirs.reorder(order)
-        mine.merge(theirs, bins.cells if bins is not None and mine.n_bins > 1 and bins.has_cells else None)
-        return mine
 
     # -- read-outs -----------------------------------------------------------------------------------------
 
@@ -696,8 +658,7 @@ class Screener(RowSelector):
     def nbytes_(self) -> int:
         """Size of the state in bytes."""
         _ = self.warming_up_
-        parts = (self._moments, self._bins, self._evidence, self._last_rows, self._watch, self._dependence)
-        return sum(part.nbytes for part in parts if part is not None)
+        return n_bytes([getattr(self, name) for name in _PARTS])
 
     def _read(self, names: tuple[str, ...], *, pvalues: bool = False) -> list[Readout]:
         """Return the requested scores; the bins are counted once, and p-values cost more than the scores."""
@@ -773,6 +734,7 @@ class Screener(RowSelector):
         return pvalues
 
 
+@dataclass(eq=False, repr=False)
 class BinScreener(Screener):
     """A screener whose scores are computed from bin counts.
 
@@ -814,47 +776,14 @@ class BinScreener(Screener):
         _bins.categorical (j-p) int64 in [0, j) increasing
         _bins._last? (p) float in (-inf, inf) or nan  _bins._ties? (p) int64 in [0, 2**62)
         _bins.n_features in [j, j]  _bins._exact?.n_bins in [self._bins.n_bins, self._bins.n_bins]
-        _bins._exact._gain? (c)
-        _bins._exact._waiting[][0] (N, p)  _bins._exact._waiting[][1] (N) int  _bins._exact._waiting[][2] (N)
-        _bins._exact._waiting[][3] (N)
-        _bins._exact._parts[].edges (p, E)  _bins._exact._parts[].table (p, *, c)
-        _bins._exact._first? (p, *, c)
+        _bins._exact (its own)  _bins._exact?.n_features (=p)  _bins._exact?._gain (c)
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = 0.1,
-        *,
-        task: str = "classification",
-        n_bins: int = 5,
-        categorical: Any = None,
-        eps: float | None = None,
-        dtype: str = "float32",
-        half_life: float | None = None,
-        fading: float | None = None,
-        fade_per: str = "row",
-        clock: str = "global",
-        level: float | None = None,
-        redundancy: int | None = None,
-        restarts: str | int | None = None,
-        dependence: str = "auto",
-    ) -> None:
-        super().__init__(
-            n_features_to_select,
-            task=task,
-            half_life=half_life,
-            fading=fading,
-            fade_per=fade_per,
-            clock=clock,
-            level=level,
-            redundancy=redundancy,
-            restarts=restarts,
-            dependence=dependence,
-        )
-        self.n_bins = n_bins
-        self.categorical = categorical
-        self.eps = eps
-        self.dtype = dtype
+    _: KW_ONLY
+    n_bins: int = 5
+    categorical: Any = None
+    eps: float | None = None
+    dtype: str = "float32"
 
     summary = "thinned"  # no parameter of screens of one score
 

@@ -7,6 +7,7 @@ Wang, Barbu: Online Feature Screening for Data Streams with Concept Drift, IEEE 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -335,6 +336,7 @@ class GiniIndex(BinScreener):
 
 
 @fill_docstring(_OF_BINS)
+@dataclass(eq=False, repr=False)
 class Screening(BinScreener):
     """Computes several scores of one stream in one pass and from one state; one of them selects.
 
@@ -431,35 +433,10 @@ class Screening(BinScreener):
         summary=("thinned", "pruned"),
     )
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = 0.1,
-        *,
-        task: str = "classification",
-        scores: Sequence[str] = SCORES,
-        select_by: str | None = None,
-        n_bins: int = 5,
-        categorical: Any = None,
-        eps: float | None = None,
-        dtype: str = "float32",
-        half_life: float | None = None,
-        fading: float | None = None,
-        fade_per: str = "row",
-        clock: str = "global",
-        level: float | None = None,
-        redundancy: int | None = None,
-        restarts: str | int | None = None,
-        dependence: str = "auto",
-        summary: str = "thinned",
-    ) -> None:
-        super().__init__(
-            n_features_to_select, task=task, n_bins=n_bins, categorical=categorical, eps=eps, dtype=dtype,
-            half_life=half_life, fading=fading, fade_per=fade_per, clock=clock, level=level, redundancy=redundancy,
-            restarts=restarts, dependence=dependence,
-        )  # fmt: skip
-        self.scores = scores
-        self.select_by = select_by
-        self.summary = summary
+    _: KW_ONLY
+    scores: Sequence[str] = SCORES
+    select_by: str | None = None
+    summary: str = "thinned"
 
     @classmethod
     def paper(cls, n_features_to_select: int | float | None = 0.1, **parameters: Any) -> Self:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import tamis
-from tamis._docstrings import fill_docstring
+from tamis._docstrings import fill_docstring, paragraphs_of
 from tamis.catalog import CATALOG
 
 
@@ -36,6 +36,37 @@ def test_an_unknown_paragraph_is_an_error():
 
     with pytest.raises(KeyError, match="sead"):
         fill_docstring({"seed": "random_state : int"})(Model)
+
+
+def test_a_docstring_quotes_sections_and_parameters_of_its_bases():
+    class Base:
+        """A base.
+
+        Parameters
+        ----------
+        level : float
+            Larger is stricter.
+        seed : int
+
+        Raises
+        ------
+        ValueError
+            If `level` is negative.
+        """
+
+    class Derived(Base):
+        """A derived class.
+
+        Parameters
+        ----------
+        seed : int or str
+        """
+
+    paragraphs = paragraphs_of(Derived)
+    assert paragraphs["level"] == "level : float\n    Larger is stricter."
+    assert paragraphs["Raises"] == "ValueError\n    If `level` is negative."
+    assert paragraphs["seed"] == "seed : int or str"
+    assert paragraphs_of(type("Bare", (), {})).keys() <= paragraphs.keys()
 
 
 def test_a_class_without_docstring_stays_so():

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from tamis.errors import DataError
+from tamis.summaries.batch import change_parts, n_bytes
 from tamis.summaries.class_moments import ClassMoments
 from tamis.summaries.contingency import Contingency, mutual_information
 from tamis.summaries.quantiles import QuantileSummary
@@ -90,3 +91,24 @@ def test_a_feature_without_values_counts_nothing_and_tells_nothing(rng):
     assert not summary.counts(5)[1].any()
     assert summary.rank_error()[1] == 0.0
     assert mutual_information(summary.counts(5))[1] == 0.0
+
+
+def test_parts_are_changed_in_copies():
+    class Owner:
+        counts, none = Contingency(2, 3, 2), None
+
+    owner, before = Owner(), Owner.counts
+    change_parts(owner, ("counts", "none"), lambda part: part.grow(5))
+    assert (owner.counts.n_classes, before.n_classes, owner.none) == (5, 2, None)
+
+
+def test_the_size_is_that_of_all_arrays():
+    class Owner:
+        def __init__(self, *parts):
+            self.parts, self.name = parts, "owner"
+
+        nbytes = property(n_bytes)
+
+    rows = sp.csr_matrix(np.eye(3))
+    assert Owner().nbytes == 0
+    assert Owner(np.zeros(3), [Owner(np.zeros(2, np.int32))], rows, None).nbytes == 24 + 8 + 24

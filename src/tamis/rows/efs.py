@@ -297,8 +297,6 @@ class EFS(IncrementalClasses):
     )
 
     _shapes = """
-        _order (o) int64 in [0, len(classes_)) distinct
-        classes_ (>o) labels
         _positive (o-(o==2)+(o==0), j+1) float in [2.0**-200, 2.0**200] fill self._first_u()
         _negative (o-(o==2)+(o==0), j+1) float in [2.0**-200, 2.0**200] fill "3.0 - self._first_u()"
     """

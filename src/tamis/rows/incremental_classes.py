@@ -19,6 +19,7 @@ __all__ = ["IncrementalClasses", "class_positions", "split_at_new_classes"]
 class IncrementalClasses(RowSelector):
     """A selector that adds a model for a class when its first row arrives. A subclass implements two hooks."""
 
+    _shapes = "_order (o) int64 in [0, len(classes_)) distinct  classes_ (>o) labels"
     _order: Array  # codes of the classes in order of appearance
 
     claims = Claims(equals_rows="exactly", sparse_time=True)

@@ -51,6 +51,7 @@ class LinearClasses(IncrementalClasses):
     same value in all rows therefore counts as 0, until it varies.
     """
 
+    _shapes = "_constant (k) int32 in [0, j)  _value (k) float in (-inf, inf)  _n_counted in [0, 2]"
     _weights: Array
     _constant: Array  # features not 0 that have been constant so far, ascending
     _value: Array  # and their values

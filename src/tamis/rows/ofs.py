@@ -329,9 +329,6 @@ class OFS(LinearClasses):
     """
 
     _shapes = """
-        _constant (k) int32 in [0, j)  _value (k) float in (-inf, inf)  _n_counted in [0, 2]
-        _order (o) int64 in [0, len(classes_)) distinct
-        classes_ (>o) labels
         _weights (o-(o==2)+(o==0), j) float in [-1e300, 1e300] fill 0
         _support (j) int32 in [0, j) fill 0
         _n_kept in [0, j]

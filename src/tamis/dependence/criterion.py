@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -73,6 +73,10 @@ class DependenceTest(BaseEstimator, ABC):  # type: ignore[misc]
     alpha: float = 0.01
     _: KW_ONLY
     dependence: str = "auto"
+    n_kept_: int = field(init=False)
+    strength_: Floats = field(init=False)
+    _kept: Array = field(init=False)  # the values of each kept column, as a row
+    _own_inflation: Floats = field(init=False)  # of each kept column
 
     _state_spec = Shapes(KEPT)
 
@@ -174,11 +178,8 @@ class DependenceTest(BaseEstimator, ABC):  # type: ignore[misc]
     def _reset_kept(self, n_rows: int, dtype: type) -> None:
         """Remove all columns, and allocate a buffer for columns of `n_rows` rows."""
         self._n = n_rows
-        # The values of each kept column, as a row; row n_kept_ and those after it are free.
-        self._kept: Array = np.zeros((8, n_rows), dtype=dtype)
-        self.n_kept_ = 0
-        self.strength_: Floats = np.zeros(0)
-        self._own_inflation: Floats = np.zeros(0)  # of each kept column
+        self._kept = np.zeros((8, n_rows), dtype=dtype)  # row n_kept_ and those after it are free
+        self.n_kept_, self.strength_, self._own_inflation = 0, np.zeros(0), np.zeros(0)
 
     def _on_keep(self, candidate: Candidate) -> None:
         """Hook: store further data of a column kept at index `n_kept_`."""

@@ -12,7 +12,7 @@ import copy
 import warnings
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import chain
 from operator import itemgetter
 from typing import Any, Self
@@ -143,6 +143,8 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
 
     selector: RowSelector
     _: KW_ONLY
+    selector_: RowSelector = field(init=False)
+    _places: dict[Any, int] = field(init=False)
     absent: str = "zero"
     max_columns: int | None = None
     budget: int | None = None
@@ -153,7 +155,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         """Reset the model, then learn from these rows in order; see `partial_fit`."""
         before = dict(self.__dict__)
         try:
-            self._places: dict[Any, int] = {}
+            self._places = {}
             return self.partial_fit(X, y, None, sample_weight)
         except BaseException:
             self.__dict__.clear()
@@ -219,7 +221,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
             raise ValueError("absent='missing' needs max_columns, the maximum number of names.")
         if self.budget is not None:
             self._check_budget()
-        self.selector_: RowSelector = clone(self.selector)
+        self.selector_ = clone(self.selector)
         self._places = {}
         # With a budget: the batch in which the name of each column was admitted.
         self._since: list[int] = []

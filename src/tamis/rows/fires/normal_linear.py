@@ -478,9 +478,8 @@ class NormalLinear:
             return self._commit(k, bias, offset, _step_stored(*shared))
         options = (newton, self.intercept, rate, bounded, keep, self.prior, *(frame or self._no_frame()))
         kinds: tuple[Any, ...] = (X, None, None, None) if dense else (None,)
-        return self._commit(
-            k, bias, offset, _step(*kinds, *shared, *options, *model, *(sums if dense else no_sums))
-        )
+        shared = (*kinds, *shared, *options, *model, *(sums if dense else no_sums))
+        return self._commit(k, bias, offset, _step(*shared))
 
     def _commit(self, k: int, bias: Array, offset: float, done: bool) -> bool:
         if done and self.intercept:

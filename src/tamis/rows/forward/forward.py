@@ -42,8 +42,8 @@ Determined by the data:
 from __future__ import annotations
 
 import copy
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -250,7 +250,7 @@ class ForwardPartialCorrelation(RowSelector):
         max_columns=integer("[1, inf)"),
     )
 
-    n_features_to_select: int | float | None = 0.1
+    n_features_to_select: int | float | None = 0.1  # type: ignore[assignment]
     _: KW_ONLY
     task: str = "classification"
     half_life: float | None = None
@@ -260,7 +260,7 @@ class ForwardPartialCorrelation(RowSelector):
     max_columns: int = 2000
     categorical: Any = None
 
-    _parts: ClassVar[tuple[int, ...]] = ()
+    _parts: tuple[int, ...] = field(default=(), init=False)
 
     @property
     def _chooses_count(self) -> bool:  # type: ignore[override]
@@ -541,7 +541,7 @@ class ForwardPartialCorrelation(RowSelector):
         self._relevance_now = self._scores(before, n_effective)
 
     def _n_kept(self) -> int:
-        return n_to_select(self.n_features_to_select, self.n_features_in_)
+        return n_to_select(self.n_features_to_select, self.n_features_in_)  # type: ignore[arg-type]
 
     def _update_matrix_columns(self, marginals: Marginals) -> None:
         """Move the features that are most relevant by themselves into the matrix, replacing others."""

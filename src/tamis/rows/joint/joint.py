@@ -34,7 +34,7 @@ more features become significant with more rows.
 from __future__ import annotations
 
 import copy
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -255,6 +255,9 @@ class JointScreening(RowSelector):
 
     n_bins: int | None = None
     _: KW_ONLY
+    _older: tuple[Array, ...] | None = field(init=False)  # the counts of the previous chunk
+    _before: Array = field(init=False)  # `alone` at the last test
+    _pair: Array = field(init=False)
     alpha: float = 0.01
     alpha_drift: float = 1e-5
     memory: int = 1000
@@ -455,13 +458,11 @@ class JointScreening(RowSelector):
         self._arrays = tuple(pair_counts.zeros(rows, columns, n_levels, n_classes, fresh))
         if self._sparse is not None:
             self._sparse.begin(self._counts)
-        self._older: tuple[Array, ...] | None = None  # the counts of the previous chunk
+        self._older = None
         self._chunk, self._chunk_end, self._next = float(chunk), int(chunk), _LEAST
         self._set_bars()
-        self._pair: Array = np.full(2, -1)
-        self._guess = np.zeros((n_levels,) * 2, np.int64)
-        self._before: Array = np.zeros_like(self._arrays[5])  # `alone` at the last test
-        self._looked = 0
+        self._pair, self._guess = np.full(2, -1), np.zeros((n_levels,) * 2, np.int64)
+        self._before, self._looked = np.zeros_like(self._arrays[5]), 0
         self._evidence, self._steps = np.zeros(2), np.zeros((2, n_classes))  # of the errors, see drift.cusum
         if self.level is not None:  # rows that were tested before are not evidence
             self._begin_evidence()

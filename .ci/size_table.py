@@ -24,7 +24,7 @@ BUDGETS = {
     "learners": 6406,
     # Raised by 664: labels of files are exact, every odd cell is named, and a followed file is recognised by its data.
     "streams": 5766,
-    "cli": 4339,
+    "cli": 4342,
     # Raised by 301: a search shows itself (it was in `report` and `cli`).
     "columns": 4333,
     # Raised by 125: a measure that is no longer defined is NaN, and `macro_auc`.

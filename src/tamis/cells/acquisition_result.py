@@ -162,7 +162,11 @@ class AcquisitionResult(Result):
         """Return the numbers of rows, classes and features, and the cost of errors."""
         model = self.model
         asked = f"{len(model.candidates_):,} of {plural(model.n_features_in_, 'feature', 'features')}"
-        kinds = ", a numeric target" if self._is_number else f", {plural(len(model.classes_), 'class', 'classes')}"
+        kinds = (
+            ", a numeric target"
+            if self._is_number
+            else f", {plural(len(model.classes_), 'class', 'classes')}"
+        )
         said = f"{plural(len(self.y), 'training row', 'training rows')}{kinds}; may ask for {asked}."
         if not len(self.y_held):
             return said

@@ -236,7 +236,7 @@ class RunPresentation(Result):
         rows = plural(int(np.sum(self._steps["n_rows"])), "row was", "rows were")
         said = [f"{rows} predicted in {plural(self._n_steps, 'batch', 'batches')}{order}."]
         if learner:
-            scaled = " on standardised features" if options.scale == "standard" else ""
+            scaled = " on standardised features" if self.settings.get("scale") == "standard" else ""
             said.append(f"Learner: {learner['class'].rpartition('.')[2]}{scaled}.")
         if not self._has_selection:
             said.append("Without a selector, the learner used every feature.")

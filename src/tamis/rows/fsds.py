@@ -114,7 +114,8 @@ class FSDS(SketchedRows):
     claims = Claims(
         equals_rows="exactly",
         ranks_relevance=False,
-        invariant_to_shifts=False,  # the sketch is of rows as they are
+        # The sketch is of rows as they are.
+        invariant_to_shifts=False,
         copies_differ="a row is multiplied by the root of its weight; copies fill the sketch sooner",
     )
 

@@ -266,7 +266,8 @@ class FIRES(RowSelector):
             self.claims,
             invariant_to_shifts=is_scaled,
             ignores_constants=is_scaled,
-            counts_columns=self.learning_rate is None,  # the step depends on the number of features
+            # The step depends on the number of features.
+            counts_columns=self.learning_rate is None,
         )
 
     n_features_to_select: int | float = 0.1

@@ -203,7 +203,8 @@ class ForwardPartialCorrelation(RowSelector):
     claims = Claims(
         equals_rows="up to rounding",
         copies_differ="blocks of rows, windows and fading count rows",
-        counts_columns=True,  # the ridge (3), the level (5) and the memory in rows
+        # The ridge (3), the level (5) and the memory in rows.
+        counts_columns=True,
     )
     accepts = Inputs(targets=("binary", "multiclass", "regression"), nan=True, categories=True)
     _shapes = f"""

@@ -32,8 +32,8 @@ BUDGETS = {
     "evaluate": 7133,
     "summaries": 4418,
     # Raised by 2: shifted features.
-    # Raised by 702: a model and its held-out rows show themselves (it was in `report` and `cli`).
-    "cells": 4730,
+    # Raised by 3: the results of held-out rows present themselves.
+    "cells": 4733,
     # Raised by 5: `macro_auc` in the charts.
     "report": 967,
     # Raised by 36: parameters as fields, and input handling that an author of a selector need not see.

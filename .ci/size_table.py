@@ -21,7 +21,8 @@ BUDGETS = {
     # Raised by 9: claims that depend on parameters are one method.
     # Raised by 176: a ranking shows itself (it was in `report` and `cli`).
     "rows": 9787,
-    "learners": 6406,
+    # Raised by 5: naive Bayes validates rows to predict without two calls.
+    "learners": 6411,
     # Raised by 664: labels of files are exact, every odd cell is named, and a followed file is recognised by its data.
     "streams": 5766,
     "cli": 4342,

@@ -36,10 +36,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from tamis._validation import Array, Floats, Ints
+from tamis._validation import Array, Floats, Ints, reject_nonfinite
 from tamis._validation.parameters import integer, parameter
 from tamis.learners.class_likelihoods import ClassLikelihoods
+from tamis.learners.dense_rows import LARGEST, first_out_of_range
 from tamis.learners.weighting import WeightedClassifier
 
 __all__ = ["WeightedNaiveBayes"]
@@ -170,8 +172,11 @@ class WeightedNaiveBayes(WeightedClassifier):
 
     def _votes(self, X: Any) -> Floats:
         """Return the logarithm of the joint density of each row and class."""
-        self._fitted_weighting()
-        rows = self._rows_to_predict(X)
+        if "n_seen_" not in vars(self):
+            check_is_fitted(self)
+        rows = self._rows(X, False)
+        if first_out_of_range(rows, LARGEST) >= 0:
+            reject_nonfinite(rows, allow_nan=True)
         if not self._likelihoods_.ready:
             self._likelihoods_.prepare(self._exponents(self.weights_))
         return self._likelihoods_.joint(rows)

@@ -55,10 +55,10 @@ def recommend(
     output = Output(as_json, quiet, report)
     output.check(reading.inputs, force)
     stream = reading.open(quiet=quiet)
-    from tamis.evaluate.recommendation import recommend as race
+    from tamis.evaluate.recommendation import recommend as compare
 
     with progress(quiet) as show:
-        recommendation = race(
+        recommendation = compare(
             stream,
             learner=None if learner == "all" else learner,
             max_rows=max_rows,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 __all__ = ["NAME_OF", "count", "duration", "fraction", "rate", "scientific", "signed", "size", "ticks"]
 
 MISSING, MINUS = "–", "−"  # the sign of pages and figures; CSV and JSON have that of a keyboard
-# What a race is decided by, as a heading.
+# What candidates are compared by, as a heading.
 NAME_OF = {
     "accuracy": "Accuracy",
     "auc": "AUC",

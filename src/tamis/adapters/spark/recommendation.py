@@ -69,7 +69,7 @@ def recommend(
     >>> def which_for_clicks():
     ...     return recommend("clicks", "clicked", learner="lightgbm").arguments()
     """
-    from tamis.evaluate.recommendation import recommend as race
+    from tamis.evaluate.recommendation import recommend as compare
 
     check_number("n_rows", n_rows, low=200, high=_MOST_ROWS, integer=True)
     rows = open_rows(df, label, features, None)
@@ -85,7 +85,7 @@ def recommend(
     sampled = collect(rows, "sample", task)
     X = np.concatenate([X for _, (X, _) in sampled])
     y = np.concatenate([y for _, (_, y) in sampled])
-    return race((X, y), learner=learner, max_rows=len(y), n_draws=n_draws)
+    return compare((X, y), learner=learner, max_rows=len(y), n_draws=n_draws)
 
 
 def allocate(total: Counter[Any], n_rows: int) -> dict[Any, int]:

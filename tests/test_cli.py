@@ -262,7 +262,7 @@ def test_demo_numbers(call):
     assert found["summary"]["accuracy"] > found["accuracy_of_every_feature"] - 0.01  # with three of eight
     assert found["summary"]["accuracy"] > found["summary"]["random_accuracy"] + 0.15
     assert [one.split(" (L1)")[0] for one in found["remarks"]] == [
-        "The selection loses to one frozen after 1,000 rows"
+        "The selection does no better than one frozen after 1,000 rows"
     ]
     assert found["pays"]["forward"] > found["pays"]["all"] + 0.01
     assert found["pays"]["forward"] > found["pays"]["random"] + 0.02

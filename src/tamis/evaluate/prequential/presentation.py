@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.evaluate.prequential.paired import auc_gain, error_of_mean, paired_gain
-from tamis.evaluate.prequential.remarks import is_imbalanced, is_uninformative
+from tamis.evaluate.prequential.remarks import Z, is_imbalanced, is_uninformative
 from tamis.evaluate.prequential.rerun import command_line, snippet, subject
 from tamis.evaluate.prequential.selection_history import Change, SelectionHistory, SelectionMap
 from tamis.options import RunOptions
@@ -66,7 +66,6 @@ _MEASURES = {
     "macro_auc": "Macro AUC", "balanced_accuracy": "Balanced accuracy", "kappa": "Kappa",
 }  # fmt: skip
 _OF_RANKING = ("average_precision", "auc", "recall_at_precision")
-_Z = 1.96  # standard errors of a 95 % confidence interval
 _TABLE_ROWS, _SWITCHES, _LINES = 20, 20, 6
 _TIMED = {
     "select": "selector", "learn": "learner", "predict": "prediction", "baselines": "baselines", "read": "reading",
@@ -162,7 +161,7 @@ class RunPresentation(Result):
             said = f"With {'all' if kept >= n or not self._has_selection else f'{kept:,} of'} {n:,} features, {name} is"
             return f"{said} {written(value)}{self._featureless(total, measure)}."
         label, gain, error = min(compared, key=lambda one: one[1])
-        half, sign = _Z * error, -1.0 if measure == "mae" else 1.0
+        half, sign = Z * error, -1.0 if measure == "mae" else 1.0
         pays = "pays" if gain > half else "does not pay" if gain < -half else "has no proven advantage"
         ends = sorted((sign * (gain - half), sign * (gain + half)))
         interval = f" (95 % interval {signed(ends[0], written)} to {signed(ends[1], written)})"

@@ -10,9 +10,10 @@ import numpy as np
 from tamis.evaluate.prequential.paired import error_of_mean
 from tamis.options import RunOptions
 
-__all__ = ["RARE", "is_imbalanced", "is_uninformative", "remarks_on", "threshold_note"]
+__all__ = ["RARE", "Z", "is_imbalanced", "is_uninformative", "remarks_on", "threshold_note"]
 
 RARE = 0.1  # share of the rows below which accuracy hardly depends on the selection
+Z = 1.96  # standard errors of a 95 % confidence interval, beyond which a selection loses
 _RANKS = 0.6  # the AUC above which a model is useful regardless of its accuracy
 
 
@@ -146,9 +147,9 @@ def _beside_random(name: str, total: dict[str, float], settings: dict[str, Any])
 
 
 def _beside_all(total: dict[str, float]) -> list[str]:
-    """Return a remark if the same learner with all features is better by more than the standard error."""
+    """Return a remark if the same learner with all features is significantly better."""
     gain, error = total.get("all_gain", math.nan), total.get("all_gain_error", math.nan)
-    if not gain < -error or total["n_selected"] >= total["n_features"]:
+    if not gain < -Z * error or total["n_selected"] >= total["n_features"]:
         return []
     name = "mae" if "mae" in total else "accuracy"
     digits = ".4g" if name == "mae" else ".3f"
@@ -174,7 +175,7 @@ def _beside_frozen(name: str, total: dict[str, float], settings: dict[str, Any])
     after = RunOptions.from_settings(settings).frozen_after
     digits, is_higher = (".3g", gain <= 0.0) if name == "mae" else (".3f", gain >= 0.0)
     size = f"{abs(gain):{digits}}"
-    verdict = "loses to" if gain < -error and float(size) else "does no better than"
+    verdict = "loses to" if gain < -Z * error and float(size) else "does no better than"
     apart = f"{size} {'higher' if is_higher else 'lower'} (standard error {error:{digits}})"
     return [
         f"The selection {verdict} one frozen after {after:,} rows (L1): since then its {word} is"

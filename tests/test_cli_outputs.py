@@ -153,7 +153,7 @@ def test_other_inputs_are_safe_too(call, here):
 @pytest.mark.parametrize(
     ("line", "first", "second"),
     [
-        (("run", *FILE, "--report", "a.html", "--save", "./a.html"), "--report", "--save"),
+        (("run", *FILE, "--report", "a.html", "--save", "./a.html"), "--save", "--report"),
         (("run", *FILE, "--columns", "link", "--checkpoint", "new.tamis"), "--checkpoint", "--columns"),
         (("screen", *FILE, "--out", "a.svg", "--plot", "a.svg"), "--out", "--plot"),
         (("train", *FILE, "--save", "a", "--report", "a"), "--save", "--report"),

@@ -263,7 +263,7 @@ def test_page_shows_what_the_command_prints(call):
         0
     ]
     out = call("--dataset", "electricity", "--score", "mi", "--score", "t", "-q")[1]
-    timed = [line.rstrip() for line in out.splitlines() if " rows, " not in line]
+    timed = [line.rstrip() for line in out.rstrip().splitlines() if " rows, " not in line]
     assert [line for line in shown.rstrip().splitlines() if " rows, " not in line] == timed
 
 

@@ -183,7 +183,7 @@ class AcquisitionResult(Result):
             return ["No value is worth its cost: every prediction is the mean."]
         return [
             "No value is worth its cost: every decision follows the class proportions.",
-            Remark("To rank rows by probability instead: --method adaptive --set objective=auc.", "note"),
+            Remark("To rank rows by probability instead: --method adaptive --set objective=auc", "note"),
         ]
 
     def headline(self) -> list[Figure]:

@@ -289,6 +289,5 @@ def _compositions(total: int, parts: int) -> NDArray[np.int64]:
     """
     n_places = total + parts - 1  # of bars between the units
     bars = np.array([*itertools.combinations(range(n_places), parts - 1)], dtype=np.int64)
-    bars = bars.reshape(-1, parts - 1)  # of a single part, too
     ends = np.ones((len(bars), 1), dtype=np.int64)
     return np.diff(np.concatenate([-ends, bars, n_places * ends], axis=1)) - 1

@@ -299,7 +299,7 @@ class DenseRowClassifier(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimat
         plain = is_array and "feature_names_in_" not in vars(self)
         if first or not plain or X.shape[1] != self.n_features_in_:
             validate_data(self, rows if names is None else X, reset=first, skip_check_array=True)
-        return np.asarray(rows, dtype=np.float64)  # kernels are compiled once
+        return rows.astype(np.float64, copy=False)  # kernels are compiled once
 
     def _check_range(self, rows: Array) -> Array:
         """Return the rows; raise for infinity and for values whose squares overflow."""

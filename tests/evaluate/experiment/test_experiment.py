@@ -427,8 +427,8 @@ def test_figure_and_page(result, tmp_path):
         r"<desc[^>]*>The best on each stream. SEA: \w+ 0\.\d+; electricity: \w+ 0\.\d+.</desc>", glance
     )
     for wanted in (
-        "majority</i>",
-        "no change</i>",
+        "majority</em>",
+        "no change</em>",
         "Kappa-temporal",
         "CD = ",
         "true drift",

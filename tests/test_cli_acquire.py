@@ -259,8 +259,9 @@ def test_a_number_is_learned_and_asked_for(call, folder):
 
 
 @pytest.mark.slow
-def test_the_page_shows_what_is_printed(call, folder):
+def test_the_page_shows_what_is_printed(call, folder, monkeypatch):
     """What docs/cli.md shows of both commands, less what is typed, which a terminal echoes and a file does not."""
+    monkeypatch.setenv("COLUMNS", "100")
     (folder / "patients.csv").write_text(table(1500, 0.2), encoding="utf-8")
     _, trained, _ = call("train", "patients.csv", "--label", "state", "--save", "ward.tamis")
     _, asked, _ = call("acquire", "ward.tamis", said="grey\n2.9\n")

@@ -48,12 +48,12 @@ def test_table_per_stream_beside_the_baselines(call, tmp_path):
     )
     lines = lines[lines.index("SEA") :]
     assert lines[1].split() == ["method", "accuracy", "kappa-T", "SA", "RSR", "CUCP", "stable", "sec"]
-    rows = ["ofs", "fisher", "none", "oracle", "frozen", "random", "majority", "no"]
-    assert [line.split()[0] for line in lines[2:10]] == rows
+    rows = ["ofs", "fisher", "none", "oracle", "frozen", "random", "every", "majority", "no"]
+    assert [line.split()[0] for line in lines[2:11]] == rows
     assert " ±" in lines[2]
-    assert lines[11] == "table.csv"
-    assert lines[12].split() == ["method", "accuracy", "AUC", "AP", "R", ".9", "kappa-T", "stable", "sec"]
-    assert "oracle" not in lines[16]
+    assert lines[12] == "table.csv"
+    assert lines[13].split() == ["method", "accuracy", "kappa-T", "AUC", "AP", "R", ".9", "stable", "sec"]
+    assert "oracle" not in lines[17]
     assert lines[-2:] == ["The results: kept", "The report: compare.html"]
     result = ExperimentResult.load(tmp_path / "kept")
     assert result.methods == ["ofs", "fisher", "none", "oracle"]

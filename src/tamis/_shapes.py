@@ -274,9 +274,8 @@ class Shapes:
                     _own(part)
                     continue
                 if expected[0] == "=":
-                    if not isinstance(part, int | np.integer | np.bool_):
-                        kind = type(part).__name__
-                        raise state_error(f"{path!r} of a {type(model).__name__} is a {kind}, not an integer")
+                    if not isinstance(part, int | np.integer | np.bool_) or part < 0:
+                        raise state_error(f"{path!r} of a {type(model).__name__} is {part!r}, not a size")
                     if sizes.setdefault(expected[1], int(part)) != part:
                         raise StateError(
                             f"{path!r} of a {type(model).__name__} is {part}, but {sizes[expected[1]]} fits the rest:"

@@ -258,7 +258,7 @@ class _GrowingModel(LikelihoodModel):
 
     def _set_fit(self, fit: _Fit) -> None:
         """Set the fit, and the basis and residual of (1) for it."""
-        self.fit = fit
+        self.fit: _Fit = fit
         mean, variance = self._mean_and_variance(fit.eta)
         self.root = np.sqrt(self.weight * variance)
         self.basis = np.linalg.qr(self.design[:, : self.k] * self.root[:, None])[0]

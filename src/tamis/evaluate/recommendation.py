@@ -209,7 +209,7 @@ class Recommendation(Result):
     def reproduce(self) -> Reproduction:
         """Return the lines of Python that repeat the comparison."""
         python = (
-            'from tamis import recommend\n\nrecommend(stream).report("report.html")  # stream: the same rows'
+            'from tamis import recommend\n\nrecommend((X, y)).report("report.html")  # X, y: the same rows'
         )
         return Reproduction(python=python)
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from tamis._interrupts import raise_asynchronous
-from tamis.persistence import replace_file
 from tamis.report.charts.chart import Chart
 from tamis.report.content import Group, present
 from tamis.report.templates import render
@@ -54,6 +53,8 @@ def write_page(
     if path is None:
         return InlinePage(render_page(result, title, command))
     check_writable(path)
+    from tamis.persistence import replace_file  # imports scikit-learn, which listings do without
+
     try:
         replace_file(path, lambda file: file.write(render_page(result, title, command).encode("utf-8")))
     except OSError as error:

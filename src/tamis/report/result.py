@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from tamis.base.html_repr import html_repr
 from tamis.report.charts.axes import draw_stacked
 from tamis.report.charts.chart import Chart
 from tamis.report.content import Figure, Reproduction, Section, Table, cell_text, flat
@@ -120,6 +119,8 @@ class Result:
         return draw_stacked([chart for chart in charts if chart.is_main] or charts)
 
     def _repr_html_(self) -> str:
+        from tamis.base.html_repr import html_repr  # imports scikit-learn, which listings do without
+
         facts = [part for part in (self.verdict(), self.about(), *self.remarks()) if part]
         parts = [
             html_repr(

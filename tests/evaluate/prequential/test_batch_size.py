@@ -98,6 +98,6 @@ def test_the_option_is_stated_and_refused_as_any_other(tmp_path, capsys, monkeyp
     np.savetxt("t.csv", np.column_stack([X, y]), delimiter=",", header="a,b,c,d,y", comments="", fmt="%.3f")
     line = ["run", "t.csv", "--label", "y", "--selector", "fires", "--select", "2", "-q"]
     assert main([*line, "--batch-size", "auto"]) == 0
-    assert "batch size chosen" in capsys.readouterr().out
+    assert "the batch size chosen by the labels" in " ".join(capsys.readouterr().out.split())
     assert main([*line, "--batch-size", "small"]) == 2
     assert "--batch-size must be a number of rows, or auto, got 'small'" in capsys.readouterr().err

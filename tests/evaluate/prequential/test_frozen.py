@@ -300,5 +300,5 @@ def test_a_comparison_names_the_methods_that_are_level(tmp_path):
     assert "turned" not in level
     assert "none" not in level["still"]
     page = result.report(tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "No better than a selection frozen after the first rows (L1):" in page
+    assert "No better than a frozen selection (L1, of the first rows):" in page
     assert "selected once from the first rows (L1)" in page

@@ -147,7 +147,10 @@ class RunPresentation(Result):
 
     def heading(self) -> str:
         """Return the selector and the data."""
-        return subject(self.settings)
+        rows = f"{np.sum(self._steps['n_rows']):,.0f} rows"
+        return subject(self.settings) + (
+            f", interrupted after {rows}" if self.settings.get("interrupted") else ""
+        )
 
     def verdict(self) -> str:
         """Return whether the selection pays: by how much it differs from its closest baseline, and how sure that is."""
@@ -233,7 +236,8 @@ class RunPresentation(Result):
             )
             order = f", each before its label arrived, {when}"
         rows = plural(int(np.sum(self._steps["n_rows"])), "row was", "rows were")
-        said = [f"{rows} predicted in {plural(self._n_steps, 'batch', 'batches')}{order}."]
+        chosen = ", the batch size chosen by the labels" if options.batch_size == "auto" else ""
+        said = [f"{rows} predicted in {plural(self._n_steps, 'batch', 'batches')}{chosen}{order}."]
         if learner:
             scaled = " on standardised features" if self.settings.get("scale") == "standard" else ""
             said.append(f"Learner: {learner['class'].rpartition('.')[2]}{scaled}.")

@@ -194,7 +194,8 @@ def attribute_types(cls: type) -> dict[str, Any]:
     kinds: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         for name, kind in _own_types(base).items():
-            kinds.setdefault(name, kind)
+            if kinds.get(name, Any) is Any:  # a subclass may narrow what may be anything in its base
+                kinds[name] = kind
     free = _parameters(cls) if issubclass(cls, BaseEstimator) and allowed(cls) else frozenset()
     return {name: kind for name, kind in kinds.items() if kind is not Any and name not in free}
 

@@ -30,28 +30,29 @@ BUDGETS = {
     "columns": 4333,
     # Raised by 125: a measure that is no longer defined is NaN, and `macro_auc`.
     # Raised by 1,679: runs, experiments and recommendations show themselves (it was in `report` and `cli`).
-    "evaluate": 7133,
+    # Raised by 4: an interrupted run and a chosen batch size are named in the heading.
+    "evaluate": 7137,
     "summaries": 4418,
     # Raised by 2: shifted features.
     # Raised by 705: a model and its held-out rows show themselves (it was in `report` and `cli`).
-    "cells": 4733,
+    "cells": 4732,
     # Raised by 5: `macro_auc` in the charts.
     "report": 967,
     # Raised by 36: parameters as fields, and input handling that an author of a selector need not see.
     "base": 2286,
     # Raised by 12: copies of a replay share its rows, and kernels use enums.
-    TOP: 2176,
+    TOP: 2175,
     # Raised by 222: reads that are interrupted, the same rows in every form, weights and shifts.
     "checks": 1635,
     # Raised by 167: a watch shows itself (it was in `report` and `cli`).
     "watch": 1593,
     # Raised by 52: River's rows are validated on arrival.
     "adapters": 1439,
-    # Raised by 229: the types of the whole state are validated when a file is loaded.
-    "persistence": 1250,
+    # Raised by 230: the types of the whole state are validated when a file is loaded.
+    "persistence": 1251,
     # Raised by 92 for the autocorrelation of `drift` and `summaries`, which moved here.
     "dependence": 1138,
-    "pipeline": 1028,
+    "pipeline": 1019,
     # Raised by 20: names of array types, and `parameter`, a field with the values that it accepts.
     "_validation": 763,
     "importance": 656,

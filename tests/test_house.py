@@ -527,7 +527,7 @@ def test_extras_bring_what_is_imported_in_functions() -> None:
     assert core == CORE - {"sklearn"} | {"scikit-learn", "numba"}
 
 
-# What an author of a method must know to exist; fewer is better.
+# Private names that an author of a method needs to know; fewer are better.
 PRIVATE_NAMES = {RowSelector: 16, ColumnSelector: 25, CellClassifier: 48}
 
 

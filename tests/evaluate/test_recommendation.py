@@ -126,12 +126,12 @@ def test_the_figures_are_those_of_the_printed_command(kind, tmp_path, capsys, mo
     options = ["--missing", "mean"] if kind == "missing" else []
     max_rows = ["--max-rows", "1500"] if kind == "balanced" else []
     assert main(["recommend", name, "--label", "y", *options, *max_rows, "--json", "--quiet"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    command = [*shlex.split(told["command"])[1:], "--max-rows", str(told["n_rows"])]
+    printed = json.loads(capsys.readouterr().out)
+    command = [*shlex.split(printed["command"])[1:], "--max-rows", str(printed["n_rows"])]
     assert main([*command, "--json", "--quiet"]) == 0
     run = json.loads(capsys.readouterr().out)
     totals = run["summary"]
-    assert totals[told["measure"]] == told["chosen"]["score"]
+    assert totals[printed["measure"]] == printed["chosen"]["score"]
     for figure in (
         "accuracy",
         "majority_accuracy",
@@ -139,11 +139,11 @@ def test_the_figures_are_those_of_the_printed_command(kind, tmp_path, capsys, mo
         "random_accuracy",
         "frozen_accuracy",
     ):
-        assert totals[figure] == told["figures"][figure], figure
+        assert totals[figure] == printed["figures"][figure], figure
     every = [*command[:3], *command[3 : command.index("--selector")], "--selector", "none"]
-    every += ["--learner", told["chosen"]["learner"], "--max-rows", str(told["n_rows"])]
+    every += ["--learner", printed["chosen"]["learner"], "--max-rows", str(printed["n_rows"])]
     assert main([*every, "--json", "--quiet"]) == 0
-    assert json.loads(capsys.readouterr().out)["summary"][told["measure"]] == told["figures"]["all"]
+    assert json.loads(capsys.readouterr().out)["summary"][printed["measure"]] == printed["figures"]["all"]
 
 
 @pytest.mark.parametrize(("max_rows", "n_rows"), [(200, 200), (250, 250), (400, 400), (1000, 400)])

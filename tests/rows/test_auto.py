@@ -1,4 +1,4 @@
-"""Auto: the auto follows what predicts best, restarts after a drift, and keeps the contract."""
+"""Auto: the comparison follows what predicts best, restarts after a drift, and keeps the contract."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def many_classes(n: int = 900, p: int = 400, n_classes: int = 20) -> tuple[np.nd
 
 
 def test_fewer_rows_than_columns_are_not_given_every_column():
-    """A Perceptron of every column fits chance there: a random tenth had .78, the auto .65, every column .40."""
+    """A Perceptron of every column fits noise there: a random tenth had .78, the comparison .65, all columns .40."""
     X, y = many_classes()
 
     def accuracy(selector):
@@ -134,7 +134,7 @@ def test_it_begins_anew_after_a_drift_and_finds_the_new_columns(after_drift):
     assert after_drift.errors_[after_drift._candidate] < 0.1
 
 
-def test_it_says_which_arm_was_followed_when_and_why(after_drift):
+def test_it_says_which_candidate_was_followed_when_and_why(after_drift):
     auto = after_drift.comparison_
     assert auto["errors"].shape == (len(auto["n_seen"]), len(after_drift.candidates_))
     assert auto["n_seen"][-1] == 6000
@@ -148,7 +148,7 @@ def test_it_says_which_arm_was_followed_when_and_why(after_drift):
     assert after_drift.excess_losses_.min() == 0.0
 
 
-def test_the_course_of_the_race_is_kept_in_bounded_memory(monkeypatch):
+def test_the_history_of_the_comparison_is_kept_in_bounded_memory(monkeypatch):
     monkeypatch.setattr("tamis.rows.auto.history._MOST", 8)
     selector = learned(Auto(), *two_worlds(1000, 5))
     auto = selector.comparison_
@@ -156,7 +156,7 @@ def test_the_course_of_the_race_is_kept_in_bounded_memory(monkeypatch):
     assert auto["n_seen"][-1] == 2000
 
 
-def test_what_is_kept_of_the_race_is_the_mean_of_its_blocks(monkeypatch):
+def test_what_is_kept_of_the_comparison_is_the_mean_of_its_blocks(monkeypatch):
     monkeypatch.setattr("tamis.rows.auto.history._MOST", 4)
     errors = np.random.default_rng(0).random((11, 3))
     history = History(3)
@@ -171,7 +171,7 @@ def test_what_is_kept_of_the_race_is_the_mean_of_its_blocks(monkeypatch):
 
 
 def test_the_look_at_the_shapes_finds_what_it_found_before(monkeypatch):
-    """A record of every block had the shapes of the whole auto compared again, for each block and twice its time."""
+    """A record of every block had all shapes compared again, for each block and twice its time."""
     X, y = two_worlds()
     selector = learned(Auto(), X[:2000], y[:2000])
     compared = []
@@ -200,7 +200,7 @@ def test_hopeless_selectors_rest_and_wake_after_a_drift(monkeypatch):
         assert selector._rankers[name].n_seen_ <= 600 + 4500 - selector._resumed_at[name]
 
 
-def test_an_arm_of_forward_selection_holds_still_as_the_selector_alone_does():
+def test_a_candidate_of_forward_selection_holds_still_as_the_selector_alone_does():
     """The smaller ones did not: the largest candidate alone was favoured for what it held."""
     rng = np.random.default_rng(0)
     factors = rng.normal(size=(2000, 10))
@@ -242,19 +242,19 @@ def test_a_batch_is_its_rows_one_at_a_time(learner):
 
 
 @pytest.mark.parametrize("learner", ["linear", "naive-bayes", "trees"])
-def test_a_saved_race_goes_on_where_it_was(tmp_path, learner):
+def test_a_saved_comparison_goes_on_where_it_was(tmp_path, learner):
     X, y = two_worlds(700, 12)
     once = learned(Auto(learner=learner), X, y)
     half = learned(Auto(learner=learner), X[:850], y[:850], 50)
-    tamis.save(half, tmp_path / "race.tamis")
-    again = learned(tamis.load(tmp_path / "race.tamis"), X[850:], y[850:])
+    tamis.save(half, tmp_path / "auto.tamis")
+    again = learned(tamis.load(tmp_path / "auto.tamis"), X[850:], y[850:])
     assert again.switches_ == once.switches_
     assert np.array_equal(again.errors_, once.errors_)
     assert np.array_equal(again.get_support(), once.get_support())
 
 
 @pytest.mark.parametrize("n_rows", [1, 3])
-def test_a_race_saved_in_its_first_rows_goes_on(n_rows, rng):
+def test_a_comparison_saved_in_its_first_rows_goes_on(n_rows, rng):
     """Then no selector has learned, though they know of the sizes."""
     X = rng.normal(size=(200, 6))
     y = (X[:, 0] > 0).astype(int)
@@ -265,7 +265,7 @@ def test_a_race_saved_in_its_first_rows_goes_on(n_rows, rng):
     np.testing.assert_array_equal(loaded.scores_, auto.scores_)
 
 
-def test_wide_sparse_rows_are_raced_without_being_made_dense():
+def test_wide_sparse_rows_are_compared_without_being_made_dense():
     rng = np.random.default_rng(0)
     X = sp.random(1500, 5000, 0.004, format="csr", random_state=0)
     y = rng.integers(0, 2, 1500)
@@ -305,7 +305,7 @@ def test_linear_learners_begin_with_every_column():
     assert (begun._learners.W != 0.0).all()
 
 
-def test_the_first_rows_of_a_race_fade():
+def test_the_first_rows_of_a_comparison_fade():
     """A learner errs more often in its first rows than it will; they would count for 2000 rows otherwise."""
     early, late = (History(1).with_block(100, 0, np.array([error]), 100) for error in (0.5, 0.1))
     for at in range(2, 11):
@@ -326,7 +326,7 @@ def rare(n: int, share: float = 0.03) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-def test_where_a_class_is_rare_the_error_of_an_arm_is_one_minus_its_auc():
+def test_where_a_class_is_rare_the_error_of_a_candidate_is_one_minus_its_auc():
     rng = np.random.default_rng(0)
     y = rng.random(80) < 0.2
     for n_outputs in (1, 2):
@@ -457,15 +457,15 @@ def test_fewer_rows_than_columns_begin_with_a_tenth():
     assert auto._initial_candidate(sp.csr_matrix(X)) == 0  # rare words that are left out are lost
 
 
-def test_a_change_of_the_arm_restarts_no_linear_learner():
+def test_a_change_of_the_candidate_restarts_no_linear_learner():
     """Restarted from the last rows, masked, it did not come back: .60 instead of .68 on isolet."""
     X, y = many_classes()
-    auto, told = Auto(), []
+    auto, detected = Auto(), []
     for start in range(0, 900, 100):
         auto.partial_fit(X[start : start + 100], y[start : start + 100], range(20))
-        told.append(auto.drift_detected_)
+        detected.append(auto.drift_detected_)
     assert auto.switches_
-    assert not any(told)
+    assert not any(detected)
 
 
 @pytest.mark.slow
@@ -606,7 +606,7 @@ def test_a_number_is_predicted_by_few_columns(learner):
     np.testing.assert_allclose(scaled.errors_, model.errors_, rtol=1e-6)
 
 
-def test_a_race_for_numbers_is_the_same_row_by_row_and_after_a_file(tmp_path):
+def test_a_comparison_for_numbers_is_the_same_row_by_row_and_after_a_file(tmp_path):
     X, y = numbers(700)
     whole = Auto(task="regression").partial_fit(X, y)
     some = Auto(task="regression").partial_fit(X[:330], y[:330])

@@ -30,7 +30,7 @@ def recommend(
 ) -> None:
     """Recommend a selector and a number of features for a file.
 
-    On the first rows, compare selectors and sizes with random subsets and all features; print a command to copy.
+    On the first rows, run selectors, sizes and learners beside all features; print a command to copy.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ def recommend(
         The learner to use (see tamis list), or all: logistic, perceptron, naive-bayes and adaptive-random-forest are
         compared, and one is recommended.
     n_draws : N
-        Number of random subsets of each size.
+        Number of random subsets of the recommended size.
     report : FILE
-        Write an HTML page with the curves.
+        Write an HTML page with the candidates.
 
     Examples
     --------

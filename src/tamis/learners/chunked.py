@@ -63,7 +63,7 @@ class ChunkedEnsemble(DenseRowClassifier):
         self._rows_, self._codes_ = np.zeros((self._chunk_, n_features)), np.zeros(self._chunk_, np.int64)
 
     def _new_member(self, estimator: Any, columns: NDArray[np.intp]) -> Any:
-        """Return an unfitted classifier for some columns; one by name is told which of them are categorical."""
+        """Return an unfitted classifier for some columns; a named one receives the categorical ones among them."""
         model = new_classifier(estimator)
         if isinstance(estimator, str) and "categorical" in model.get_params():
             model.set_params(categorical=np.flatnonzero(self._is_category_[columns]).tolist())

@@ -79,7 +79,7 @@ def _required_attributes(cls: type) -> frozenset[str]:
     return _assigned_attributes(cls, "__init__") if cls.__module__.startswith("tamis.") else frozenset()
 
 
-# Methods that allocate a state, in turn: what one of them adds, a loaded object has as a whole or not at all.
+# Methods that allocate a state, in turn: of what one of them adds, a loaded object has all attributes or none.
 _STARTS = ("_initialize", "_start", "_fit", "start", "_begin", "_build")
 
 

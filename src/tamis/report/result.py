@@ -111,7 +111,7 @@ class Result:
         ImportError
             If matplotlib is missing; the message names the extra to install.
         ValueError
-            If there is no chart.
+            If the result has no charts.
         """
         charts = self.charts()
         if not charts:

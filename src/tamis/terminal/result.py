@@ -117,7 +117,7 @@ def _table(console: Console, of: Table, top: int, width: int) -> RenderableType:
 
 
 def _fitting(of: Table, rows: Sequence[Sequence[Cell]], width: int) -> Table:
-    """Return the table without the columns for which there is no room: dispensable ones first, then from the right."""
+    """Return the table without the columns that do not fit: dispensable ones go first, then those on the right."""
     kept = list(range(len(of.columns)))
     while len(kept) > 2:
         part = replace(
@@ -130,7 +130,7 @@ def _fitting(of: Table, rows: Sequence[Sequence[Cell]], width: int) -> Table:
 
 
 def _widths(of: Table, rows: Sequence[Sequence[Cell]], width: int) -> list[int]:
-    """Return the widths of the columns: where there is no room, headings wrap, then the widest texts give way."""
+    """Return the widths of the columns: in a narrow terminal headings wrap, then the widest texts are shortened."""
     sizes, least = [], []
     for j, (style, head) in enumerate(of.columns):
         heading, longest = _text(head).plain, max((_text(row[j]).cell_len for row in rows), default=0)
@@ -241,7 +241,7 @@ def _percent(shares: Numbers) -> str:
 
 
 def _heading(width: int, share: float, words: str) -> str:
-    """Return the name of an event at its place, to the left of it where there is no room."""
+    """Return the name of an event at its place, to the left of it if it does not fit on the right."""
     at = -int(-width * share // 1)  # the first cell not before it
     left = f"{words} |".rjust(at + 1)
     return (" " * at + f"| {words}") if at + len(words) + 2 <= width or len(left) > width else left

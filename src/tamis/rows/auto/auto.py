@@ -907,7 +907,7 @@ class Auto(RowSelector):
         if self.candidates_ == earlier.candidates_:
             self._history = self._history.after(earlier._history)
             if not has_restarted:
-                self._add_race(earlier)
+                self._add_comparison(earlier)
         for name in ("_changed_at", "_alarm"):  # 0: never
             setattr(
                 self, name, getattr(self, name) + n_before if getattr(self, name) else getattr(earlier, name)
@@ -939,7 +939,7 @@ class Auto(RowSelector):
             if not is_large and not (name == "joint" and self._is_regression()):
                 selector.merge(before, when="before")
 
-    def _add_race(self, earlier: Self) -> None:
+    def _add_comparison(self, earlier: Self) -> None:
         """Add losses of the same measure, and the linear learners."""
         if self._rare == earlier._rare and not self._changed_at:
             for name in ("_paired", "_paired_young"):

@@ -60,7 +60,7 @@ class FollowedFiles:
         self._stem = (
             [literal] if self.is_pattern and os.path.basename(literal) else []
         )  # without the rest of a pattern
-        self.is_pipe = path == "-"  # standard input, so that there are no files
+        self.is_pipe = path == "-"  # standard input, which has no files
         self.is_single = not (self.is_pattern or self.is_pipe or os.path.isdir(path))
         self.parts: dict[str, Part] = {}
         self.notes: list[dict[str, Any]] = []  # events of the files

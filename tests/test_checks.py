@@ -446,11 +446,13 @@ class IgnoresOrder(MeanGap):
         return super()._fit_atomic(X, *arguments, forget=forget)
 
 
-class IgnoresEmptyBatches(MeanGap):
+class CountsEmptyBatches(MeanGap):
     """empty_batch"""
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        return self if X.shape[0] == 0 else super().partial_fit(X, y, classes, sample_weight)
+        if X.shape[0] == 0 and hasattr(self, "n_seen_"):
+            self.n_seen_ += 1
+        return super().partial_fit(X, y, classes, sample_weight)
 
 
 class CutsColumns(MeanGap):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import pickle
 import pkgutil
 from typing import Any
 
@@ -11,12 +12,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectFromModel
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
 from tamis import HUWRS, ByName, FisherScore, HEFTStream, Refit, ResetOnDrift, StreamPipeline
+from tamis.catalog import CATALOG
 
 # The check shuffles the rows, so it holds only where their order and the number of steps do not matter; scikit-learn
 # expects it to fail for its own SGDClassifier and RandomForestClassifier, too.
@@ -165,3 +168,45 @@ def test_columns_have_the_names_of_the_first_frame(model: Any) -> None:
             with pytest.raises(ValueError, match=r"[Ff]eature"):
                 getattr(model, name)(change(X), *arguments)
         getattr(model, name)(X, *arguments)
+
+
+@pytest.mark.parametrize(
+    "cls", [one for one in CLASSES if hasattr(one, "partial_fit")], ids=lambda one: one.__name__
+)
+@pytest.mark.parametrize("kind", ["array", "frame", "list"])
+def test_an_empty_batch_changes_nothing(cls: type, kind: str) -> None:
+    """A poll of a queue may return no rows."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 4)), columns=list("abcd"))
+    y = (X["a"] > 0).to_numpy().astype(int)
+    empty = {"array": X.to_numpy()[:0], "frame": X[:0], "list": []}[kind]
+    if kind != "frame" and not takes_arrays(cls):
+        pytest.skip("its columns have names")
+    new = made(cls)
+    assert new.partial_fit(empty, y[:0]) is new
+    assert not [name for name in vars(new) if name.endswith("_")]
+    fitted = made(cls).partial_fit(X, y)
+    dumps = (
+        pickle.dumps if cls.__name__ == "RiverClassifier" else tamis.dumps
+    )  # Tamis stores no model of River
+    before = dumps(fitted)
+    assert fitted.partial_fit(empty, y[:0]) is fitted
+    assert dumps(fitted) == before
+
+
+@pytest.mark.parametrize("entry", [one for one in CATALOG if one.family == "rows"], ids=lambda one: one.key)
+def test_select_from_model_takes_every_row_selector(entry: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 6))
+    y = X[:, 1] - X[:, 4] + 0.5 * rng.normal(size=600) > 0
+    model = SelectFromModel(entry.load()(**dict(entry.parameters)), max_features=2, threshold=-np.inf).fit(
+        X, y
+    )
+    importances, scores = model.estimator_.feature_importances_, model.estimator_.scores_
+    assert importances.shape == (6,)
+    assert (importances >= 0).all()
+    np.testing.assert_array_equal(np.argsort(importances, kind="stable"), np.argsort(scores, kind="stable"))
+    assert model.get_support().sum() == 2
+    np.testing.assert_array_equal(
+        np.flatnonzero(model.get_support()), np.sort(np.argsort(-importances, kind="stable")[:2])
+    )

@@ -47,7 +47,17 @@ def test_signature_and_docstring_agree(function):
 
 def test_prequential_takes_every_option():
     names = list(inspect.signature(prequential).parameters)
-    assert names == ["stream", "selector", "learner", "label", *KNOWN, "on_step", "on_interrupt"]
+    assert names == [
+        "stream",
+        "selector",
+        "learner",
+        "label",
+        "task",
+        "missing",
+        *KNOWN,
+        "on_step",
+        "on_interrupt",
+    ]
 
 
 def test_an_experiment_lists_every_setting():

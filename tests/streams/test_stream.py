@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.errors import DataError, StreamError
+from tamis.errors import DataError, StreamError, TamisError
 from tamis.streams import ArrayStream, BatchStream, as_stream, open_file
 
 X = np.arange(60.0).reshape(20, 3)
@@ -119,3 +120,39 @@ def test_batches_that_do_not_fit_are_refused():
         ArrayStream(X, Y[:3])
     with pytest.raises(ValueError, match="2 names for 3 columns"):
         ArrayStream(X, Y, feature_names=["a", "b"])
+
+
+@given(size=st.integers(1, 25), start=st.integers(0, 19), cuts=st.lists(st.integers(1, 19)))
+@settings(max_examples=60, deadline=None)
+def test_missing_numbers_are_the_mean_of_the_earlier_rows_for_any_blocks(size, start, cuts):
+    rng = np.random.default_rng(3)
+    holed = np.where(rng.random(X.shape) < 0.3, np.nan, X)
+    expected = holed.copy()
+    for i, j in np.argwhere(np.isnan(holed)):
+        known = holed[:i, j][~np.isnan(holed[:i, j])]
+        expected[i, j] = known.mean() if len(known) else 0.0
+    bounds = [0, *sorted(set(cuts)), 20]
+    source = [(holed[a:b], Y[a:b]) for a, b in itertools.pairwise(bounds)]
+    for stream in (ArrayStream(holed, Y), BatchStream(source)):
+        found, _ = rows_of(stream.with_missing("mean").batches(size, start=start))
+        np.testing.assert_allclose(found, expected[start:], rtol=1e-12)
+        assert np.isnan(stream.take(20)[0]).any()  # the stream itself is unchanged
+
+
+def test_files_and_frames_treat_missing_numbers_alike(tmp_path):
+    frame = pd.DataFrame({"a": [2.0, None, 6.0, None], "b": [None, 1.0, 2.0, 3.0], "y": [0, 1, 0, 1]})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    file, rows = open_file(tmp_path / "rows.csv", label="y"), as_stream(frame, "y")
+    for how in ("mean", "keep"):
+        np.testing.assert_array_equal(file.with_missing(how).take(4)[0], rows.with_missing(how).take(4)[0])
+    for stream in (file, rows):
+        with pytest.raises(TamisError, match=r"Column 'a' is missing in row 2: .*missing='mean'"):
+            stream.with_missing("error").take(4)
+        with pytest.raises(ValueError, match="missing must be"):
+            stream.with_missing("median")
+
+
+def test_missing_numbers_of_sparse_rows_cannot_be_replaced():
+    rows = sp.csr_matrix([[1.0, np.nan], [0.0, 2.0]])
+    with pytest.raises(DataError, match="missing='mean' is for dense rows"):
+        ArrayStream(rows, [0, 1]).with_missing("mean").take(2)

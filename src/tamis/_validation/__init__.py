@@ -17,6 +17,7 @@ from tamis._validation.arrays import (
     checked,
     columns_of,
     fill_masked,
+    has_rows,
     reject_masked,
     reject_non_array,
     reject_nonfinite,

@@ -8,7 +8,7 @@ import math
 import numbers
 import operator
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -110,6 +110,18 @@ def as_rows(X: Any) -> tuple[Rows, list[str] | None]:
     if X.shape[1] == 0:
         raise DataError(f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
     return X, names
+
+
+def has_rows(X: Any) -> bool:
+    """Return whether a batch has rows: an empty one, as a poll of a queue may return, changes no model.
+
+    >>> has_rows(np.empty((0, 3))), has_rows([]), has_rows([[1.0]])
+    (False, False, True)
+    """
+    shape = getattr(X, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return bool(shape[0])
+    return not isinstance(X, Sized) or len(X) > 0
 
 
 def _csr(X: Any) -> Rows:

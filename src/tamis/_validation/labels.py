@@ -145,8 +145,8 @@ def encode_labels(y: Array, classes: Array) -> tuple[NDArray[np.int64], Array]:
         if len(seen) + len(new) > MAX_CLASSES:
             raise DataError(
                 f"y contains more than {MAX_CLASSES:,} different labels, such as {short_repr(new[-1])}: identifiers and"
-                " numeric targets have no classes, so choose another label, bin the target, or choose the method's"
-                " regression model; declare more classes than that in the first call, with classes=."
+                " numeric targets have no classes, so choose another label, bin the target, or choose task='regression'"
+                " (for FIRES model='gaussian'); declare more classes than that in the first call, with classes=."
             )
         seen.update({label: code for code, label in enumerate(new, start=len(seen))})
         classes = _as_labels(list(seen))
@@ -168,7 +168,7 @@ def _reject_continuous(y: Array) -> None:
         value = y[np.flatnonzero(y != np.floor(y))[0]]
         raise DataError(
             f"Unknown label type: continuous. y contains {value}, but a classification needs labels:"
-            " bin the target, or choose the method's regression model."
+            " bin the target, or choose task='regression' (for FIRES model='gaussian', for a learner a regressor)."
         )
 
 

@@ -33,6 +33,7 @@ from tamis._validation import (
     check_label,
     check_number,
     encode_labels,
+    has_rows,
     reject_masked,
     reject_nonfinite,
     repeated_rows,
@@ -156,6 +157,8 @@ class RiverClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: igno
         -------
         self
         """
+        if not has_rows(X):
+            return self
         check_parameters(self)
         X, names = as_rows(X)
         reject_nonfinite(X, names, allow_nan=True)

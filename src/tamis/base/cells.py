@@ -29,6 +29,7 @@ from tamis._validation import (
     as_target,
     as_weights,
     encode_labels,
+    has_rows,
     reject_missing,
     reject_nonfinite,
     repeated_rows,
@@ -320,6 +321,8 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         DataError
             As in `fit`; or if a label did not occur in `fit`, and the rows since are too few for a refit.
         """
+        if not has_rows(X):
+            return self
         check_parameters(self)
         fresh = copy.copy(self)
         fresh._partial_fit(X, y, sample_weight)

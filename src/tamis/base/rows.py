@@ -27,6 +27,7 @@ from tamis._validation import (
     checked,
     encode_labels,
     fill_masked,
+    has_rows,
     is_integer,
     reject_nonfinite,
     short_repr,
@@ -207,7 +208,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         DataError
             If the rows, labels or weights are invalid.
         """
-        return self._fit_atomic(X, y, classes, sample_weight, forget=False)
+        return self._fit_atomic(X, y, classes, sample_weight, forget=False) if has_rows(X) else self
 
     @atomic
     def widen(self, n_features: int) -> Self:
@@ -339,6 +340,14 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     def scores_(self) -> NDArray[np.float64]:
         """Current relevance of each feature; larger is more relevant."""
         return np.zeros(self.n_features_in_) if self.warming_up_ else self._relevance()
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """`scores_` for scikit-learn's `SelectFromModel`: shifted so that none is negative, 0 where there is none."""
+        scores = np.nan_to_num(self.scores_, nan=-np.inf)
+        known = scores[np.isfinite(scores)]
+        low, high = min(known.min(initial=0.0), 0.0), known.max(initial=0.0)
+        return np.clip(scores, low, high) - low
 
     @property
     def warming_up_(self) -> bool:

@@ -399,13 +399,18 @@ def _refuses_batch(
 
 
 def _empty_batch(subject: RowSubject) -> None:
-    """No rows, or no columns, are rejected."""
+    """A batch of no rows changes nothing, and cannot be fitted; one of no columns is rejected."""
     X, y = subject.data()
-    for what, empty in {"a batch of 0 rows": X[:0], "a batch of 0 columns": X[:, :0]}.items():
-        target = y[: len(empty)]
-        _refuses_batch(subject, (empty, target), what, "0")
-        if subject.tags.sparse:
-            _refuses_batch(subject, (sp.csr_matrix(empty), target), f"{what} (CSR)", "0")
+    for kind, made in {"": np.asarray, **({" (CSR)": sp.csr_matrix} if subject.tags.sparse else {})}.items():
+        what, empty = f"a batch of 0 rows{kind}", made(X[:0])
+        selector = subject.new().partial_fit(empty, y[:0])
+        if subject.is_fitted(selector):
+            fail(f"after {what}, the selector counts as fitted.")
+        rejects(lambda: subject.new().fit(empty, y[:0]), f"{what} (by fit)", "0")  # noqa: B023
+        subject.compare(
+            subject.learned().partial_fit(empty, y[:0]), subject.learned(), f"after {what}, and before"
+        )
+        _refuses_batch(subject, (made(X[:, :0]), y), f"a batch of 0 columns{kind}", "0")
     _refuses_batch(subject, (X[0], y[:1]), "one row that is not a table")
 
 

@@ -35,6 +35,7 @@ from tamis._validation import (
     as_numbers,
     as_target,
     fill_masked,
+    has_rows,
     reject_nonfinite,
 )
 from tamis._validation.parameters import check_parameters, integer, number, parameters
@@ -192,6 +193,8 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        if not has_rows(y):
+            return self
         check_parameters(self)
         columns = _columns(X)
         target = as_target(as_column(y, len(next(iter(columns.values()))), type(self).__name__))

@@ -25,6 +25,7 @@ from tamis._validation import (
     as_target,
     check_choice,
     encode_labels,
+    has_rows,
     reject_nonfinite,
     short_repr,
 )  # fmt: skip
@@ -167,6 +168,8 @@ class IncrementalImportance(ThreadSafe, ABC):
         ValueError
             If a parameter is invalid.
         """
+        if not has_rows(X):
+            return self
         check_parameters(self)
         rows, names = as_rows(X)
         reject_nonfinite(rows, names, allow_nan=True)

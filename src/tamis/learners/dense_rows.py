@@ -23,6 +23,7 @@ from tamis._validation import (
     as_column,
     as_rows,
     encode_labels,
+    has_rows,
     reject_nonfinite,
 )
 from tamis._validation.parameters import COLUMNS, check_parameters, integer, parameters
@@ -212,7 +213,7 @@ class DenseRowClassifier(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimat
         DataError
             If the rows or labels are invalid.
         """
-        return self._fit_atomic(X, y, classes, forget=False)
+        return self._fit_atomic(X, y, classes, forget=False) if has_rows(X) else self
 
     def predict(self, X: Any) -> Array:
         """Return the label of each row.

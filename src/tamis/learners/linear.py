@@ -56,6 +56,7 @@ from tamis._validation import (
     as_column,
     as_weights,
     encode_labels,
+    has_rows,
     reject_nonfinite,
 )
 from tamis._validation.parameters import check_parameters, integer, number, parameter, parameters
@@ -376,7 +377,7 @@ class _LinearClassifier(DenseRowClassifier):
         DataError
             If the rows, labels or weights are invalid, or the weights of the model would overflow.
         """
-        return self._fit_weighted(X, y, classes, sample_weight, forget=False)
+        return self._fit_weighted(X, y, classes, sample_weight, forget=False) if has_rows(X) else self
 
     def _fit_weighted(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, forget: bool) -> Self:
         check_parameters(self)

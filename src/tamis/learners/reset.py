@@ -32,6 +32,7 @@ from tamis._validation import (
     as_column,
     as_rows,
     encode_labels,
+    has_rows,
     reject_nonfinite,
     short_repr,
 )
@@ -149,6 +150,8 @@ class ResetOnDrift(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimator):  
         DataError
             If the rows or labels are invalid.
         """
+        if not has_rows(X):
+            return self
         check_parameters(self)
         is_first = not hasattr(self, "estimator_")
         X, names = self._rows(X, reset=is_first)

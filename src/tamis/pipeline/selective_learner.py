@@ -41,6 +41,7 @@ __all__ = [
     "SelectiveLearner",
     "check_models",
     "declare_categories",
+    "declare_task",
     "default_learner",
     "is_regression_learner",
 ]
@@ -343,6 +344,45 @@ def is_regression_learner(selector: Any, learner: Any) -> bool:
     return numbers
 
 
+def declare_task(task: str, selector: Any, learner: Any) -> None:
+    """Set an unfitted selector with default settings to regression, and raise if a model is for the other task.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}
+    selector, learner : estimator or None
+        The selector may be changed.
+
+    Raises
+    ------
+    ValueError
+        If one of them is for the other task.
+
+    Examples
+    --------
+    >>> from tamis import FIRES
+    >>> selector = FIRES(2)
+    >>> declare_task("regression", selector, None)
+    >>> selector.model
+    'gaussian'
+    """
+    check_models(selector, learner)
+    numbers = task == "regression"
+    if learner is not None and _is_regressor(learner) != numbers:
+        needed = "a regressor, such as sklearn.linear_model.SGDRegressor" if numbers else "a classifier"
+        raise ValueError(f"task={task!r} does not suit the learner {type(learner).__name__}: pass {needed}.")
+    if not isinstance(selector, RowSelector) or selector._is_regression() == numbers:
+        return
+    kind = type(selector).__name__
+    settings = _regression_settings(kind) if numbers else {}
+    usual = type(selector)().get_params()
+    is_new = not hasattr(selector, "n_features_in_")
+    if not (settings and is_new and all(getattr(selector, name) == usual[name] for name in settings)):
+        advice = _as_regressor(kind) if numbers else "a selector for classes"
+        raise ValueError(f"task={task!r} does not suit this {kind}: pass {advice}.")
+    selector.set_params(**settings)
+
+
 def declare_categories(
     columns: Sequence[int], names: Sequence[str] | None, selector: Any, learner: Any, *, strict: bool = True
 ) -> None:
@@ -425,9 +465,13 @@ def _is_regressor(learner: Any) -> bool:
         return False
 
 
+def _regression_settings(kind: str) -> dict[str, Any]:
+    """Return the parameters with which a selector learns from numbers."""
+    return next((dict(entry.regression) for entry in CATALOG if entry.name == kind), {})
+
+
 def _as_regressor(kind: str) -> str:
-    settings = next((dict(entry.regression) for entry in CATALOG if entry.name == kind), {})
-    if settings:
+    if settings := _regression_settings(kind):
         return f"{kind}({', '.join(f'{name}={value!r}' for name, value in settings.items())})"
     known = [entry.name for entry in CATALOG if entry.family == "rows" and "regression" in entry.targets]
     return f"one of {', '.join(known)}"

@@ -32,6 +32,7 @@ from tamis._validation import (
     as_column,
     as_target,
     encode_labels,
+    has_rows,
     is_integer,
     reject_nonfinite,
 )
@@ -224,7 +225,7 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
         -------
         self
         """
-        return self._fit_atomic(X, y, classes, forget=False)
+        return self._fit_atomic(X, y, classes, forget=False) if has_rows(X) else self
 
     def _fit_atomic(self, X: Any, y: Any, classes: Any, *, forget: bool) -> Self:
         check_models(self.selector, self.learner)

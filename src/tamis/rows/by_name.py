@@ -34,6 +34,7 @@ from tamis._validation import (
     as_numbers,
     as_rows,
     check_label,
+    has_rows,
     is_integer,
     reject_nonfinite,
     short_repr,
@@ -178,6 +179,8 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        if not has_rows(X[0] if isinstance(X, tuple) else X):
+            return self
         check_parameters(self)
         before = dict(self.__dict__)
         places = vars(self).get("_places") or self._begin()

@@ -6,6 +6,7 @@ numeric there must remain numeric. Text and times are encoded by :class:`tamis.s
 
 from __future__ import annotations
 
+import copy
 import difflib
 import os
 import re
@@ -13,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -305,6 +306,13 @@ class TableStream(FileStream):
         # The clock columns are last, so that the positions of the others are unchanged.
         kept.sort(key=lambda i: names[i] in self._clock)
         return [(i, part) for i in kept for part in encoded_as_parts.get(names[i], (None,))]
+
+    def with_missing(self, missing: str) -> Self:
+        """Return the stream with another treatment of missing numbers; see :meth:`Stream.with_missing`."""
+        other = copy.copy(self)
+        check_choice("missing", missing, ("keep", "mean", "error"))
+        other._options = {**self._options, "missing": missing}
+        return other
 
     def _facts(self) -> list[str]:
         return [*super()._facts(), f"label {self._options['label']!r}"]

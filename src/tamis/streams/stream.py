@@ -13,9 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from tamis._checksum import checksum
-from tamis._validation import Array, Rows, as_classes, as_column, as_list, as_rows, check_number
+from tamis._validation import Array, Rows, as_classes, as_column, as_list, as_rows, check_choice, check_number
 from tamis.base import html_repr
-from tamis.errors import StreamError
+from tamis.errors import DataError, StreamError
 
 __all__ = ["ArrayStream", "Batch", "BatchStream", "Stream", "join_batches", "rechunk"]
 
@@ -37,6 +37,8 @@ class Stream(ABC):
         Positions of the categorical columns, as far as known.
     delayed_features : dict of str to int
         Features whose values arrive some rows later, see :meth:`with_delayed_features`.
+    missing : {"keep", "mean", "error"}
+        Treatment of missing numbers, see :meth:`with_missing`.
     """
 
     feature_names: list[str] | None = None
@@ -45,6 +47,7 @@ class Stream(ABC):
     classes: Array | None = None
     categorical: Sequence[int] = ()
     delayed_features: Mapping[str, int] = MappingProxyType({})
+    missing: str = "keep"
     on_idle: Callable[[], object] = staticmethod(lambda: None)  # called while waiting for rows
 
     def batches(self, size: int = 100, *, start: int = 0) -> Iterator[Batch]:
@@ -71,7 +74,10 @@ class Stream(ABC):
         """
         check_number("batch_size", size, low=1, integer=True)
         check_number("start", start, low=0, integer=True)
-        return rechunk(self._blocks(int(start)), int(size))
+        if self.missing == "keep":
+            return rechunk(self._blocks(int(start)), int(size))
+        # The means are those of all earlier rows.
+        return rechunk(_without_first(self._complete_blocks(), int(start)), int(size))
 
     def with_delayed_features(self, delays: Mapping[str, int]) -> Self:
         """Return the stream with delayed features, whose values arrive after their row, like delayed labels.
@@ -107,6 +113,65 @@ class Stream(ABC):
         other = copy.copy(self)
         other.delayed_features = {str(name): int(n_rows) for name, n_rows in delays.items()}
         return other
+
+    def with_missing(self, missing: str) -> Self:
+        """Return the stream with another treatment of missing numbers.
+
+        Parameters
+        ----------
+        missing : {"keep", "mean", "error"}
+            ``"keep"`` keeps NaN, for models that accept it. ``"mean"`` replaces it by the mean of the column in the
+            earlier rows, 0 before any. ``"error"`` rejects it.
+
+        Raises
+        ------
+        ValueError
+            If it is none of these, or the stream continues from a position, so that earlier rows are not read again.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tamis.streams import ArrayStream
+        >>> ArrayStream([[2.0], [np.nan], [6.0], [np.nan]], [0, 1, 0, 1]).with_missing("mean").take(4)[0].ravel()
+        array([2., 2., 6., 4.])
+        """
+        check_choice("missing", missing, ("keep", "mean", "error"))
+        if missing != "keep" and type(self).position is not Stream.position:
+            raise ValueError(
+                f"missing={missing!r} cannot be set for a stream that is followed: pass it to tamis.follow_files."
+            )
+        other = copy.copy(self)
+        other.missing = missing
+        return other
+
+    def _complete_blocks(self) -> Iterator[Batch]:
+        """Yield all rows in blocks, with missing numbers replaced or rejected."""
+        sums = counts = np.zeros(1)
+        first_row = 1
+        for X, y in self._blocks(0):
+            if sp.issparse(X) and np.isnan(X.data).any():
+                raise DataError(
+                    f"missing={self.missing!r} is for dense rows, but the rows are sparse: impute them first, or choose"
+                    " missing='keep'."
+                )
+            if not sp.issparse(X) and (self.missing == "mean" or np.isnan(X).any()):
+                unknown = np.isnan(X)
+                if self.missing == "error":
+                    j, row = np.argwhere(unknown.T)[0]
+                    name = self.feature_names[j] if self.feature_names else int(j)
+                    raise StreamError(
+                        f"Column {name!r} is missing in row {first_row + row}: fix or drop the row, or choose"
+                        " missing='mean'."
+                    )
+                # Sums are cumulative by row, so a mean depends neither on later rows nor on the division into blocks.
+                totals = np.cumsum(np.vstack([sums * np.ones(X.shape[1]), np.where(unknown, 0.0, X)]), axis=0)
+                numbers = np.cumsum(np.vstack([counts * np.ones(X.shape[1]), ~unknown]), axis=0)
+                sums, counts = totals[-1], numbers[-1]
+                X = np.where(unknown, totals[:-1] / np.maximum(numbers[:-1], 1.0), X).astype(
+                    X.dtype, copy=False
+                )
+            first_row += len(y)
+            yield X, y
 
     def take(self, n: int) -> Batch:
         """Return the first `n` rows (fewer if the stream is shorter) as one batch."""
@@ -164,11 +229,7 @@ class Stream(ABC):
 
     def _blocks(self, start: int) -> Iterator[Batch]:
         """Yield the rows from `start` on in blocks of any size; by default, earlier rows are read and dropped."""
-        for X, y in self._all_blocks():
-            skip = min(start, X.shape[0])
-            start -= skip
-            if skip < X.shape[0]:
-                yield X[skip:], y[skip:]
+        return _without_first(self._all_blocks(), start)
 
     def _all_blocks(self) -> Iterator[Batch]:
         """Yield all rows in blocks of any size."""
@@ -287,6 +348,15 @@ class BatchStream(Stream):
                 )
             self.n_features = X.shape[1]
             yield X, y
+
+
+def _without_first(blocks: Iterator[Batch], n_rows: int) -> Iterator[Batch]:
+    """Yield the rows of the blocks after the first ones."""
+    for X, y in blocks:
+        skip = min(n_rows, X.shape[0])
+        n_rows -= skip
+        if skip < X.shape[0]:
+            yield X[skip:], y[skip:]
 
 
 def rechunk(blocks: Iterator[Batch], size: int) -> Iterator[Batch]:

@@ -38,6 +38,7 @@ from tamis._validation import (
     check_number,
     columns_of,
     encode_labels,
+    has_rows,
     reject_masked,
     reject_missing,
     reject_nonfinite,
@@ -274,6 +275,8 @@ class Watch(ThreadSafe, WatchPresentation):
         ValueError
             If a rule names an unknown measure or feature.
         """
+        if not has_rows(X):
+            return []
         rows, names = as_rows(X)
         dense = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
         reject_nonfinite(dense, names, allow_nan=True)

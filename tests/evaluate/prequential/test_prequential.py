@@ -18,6 +18,7 @@ from sklearn.naive_bayes import BernoulliNB, GaussianNB
 
 import tamis
 from tamis import FIRES, OFS, TScore, prequential
+from tamis.catalog import CATALOG
 from tamis.errors import CheckpointError, DataError, StreamError
 from tamis.evaluate import PrequentialResult
 from tamis.streams import ArrayStream
@@ -549,3 +550,51 @@ def test_scores_are_written_down_often_at_first_and_then_every_thousand_rows():
     assert np.diff(steps).max() <= 12
     assert (np.diff(steps)[-10:] == 10).all()
     assert np.diff(steps[-8:]).tolist() == [10] * 7
+
+
+# -- the words of the shell --------------------------------------------------------------------------------
+
+
+def numbers(n=1500, n_features=8):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, n_features))
+    return X, 2 * X[:, 3] - X[:, 5] + 0.3 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize(
+    "entry", [one for one in CATALOG if one.family == "rows" and one.regression], ids=lambda one: one.key
+)
+def test_a_task_is_that_of_the_parameters(entry):
+    stream, seed = numbers(600), {"random_state": 0} if entry.name == "RandomSubset" else {}
+    result = prequential(stream, entry.load()(**seed), task="regression")
+    same(result, prequential(stream, entry.load()(**seed, **dict(entry.regression))))
+    assert result.settings["task"] == "regression"
+
+
+def test_a_task_that_a_model_cannot_have_is_an_error_that_names_one():
+    stream = numbers(600)
+    with pytest.raises(ValueError, match=r"task='regression' does not suit this OFS: pass one of FIRES, "):
+        prequential(stream, OFS(2), task="regression")
+    with pytest.raises(ValueError, match=r"task='regression' does not suit the learner GaussianNB"):
+        prequential(stream, None, GaussianNB(), task="regression")
+    with pytest.raises(ValueError, match=r"pass FIRES\(model='gaussian'\)"):
+        prequential(stream, FIRES(2, model="logit"), task="regression")
+    with pytest.raises(ValueError, match=r"task='classification' does not suit this FIRES"):
+        prequential(stream, FIRES(2, model="gaussian"), task="classification")
+    with pytest.raises(DataError, match=r"choose task='regression' \(for FIRES model='gaussian'"):
+        prequential(stream, FIRES(2))
+    assert prequential(stream, task="regression").settings["task"] == "regression"
+
+
+def test_missing_numbers_are_treated_as_requested():
+    X, y = rows()
+    X[::7, 2] = np.nan
+    learner = SGDClassifier(random_state=0)
+    with pytest.raises(StreamError, match="missing='mean'"):
+        prequential((X, y), None, clone(learner), missing="error")
+    with pytest.raises(DataError, match="NaN in column 2"):
+        prequential((X, y), None, clone(learner), scale="none")
+    result = prequential((X, y), None, clone(learner), scale="none", missing="mean")
+    filled = ArrayStream(X, y).with_missing("mean").take(len(y))
+    same(result, prequential(filled, None, clone(learner), scale="none"))
+    assert result.settings["stream"]["missing"] == "mean"

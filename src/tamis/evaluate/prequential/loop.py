@@ -11,9 +11,9 @@ from tamis._validation import check_choice
 from tamis.evaluate.prequential.checkpoint import Checkpoint
 from tamis.evaluate.prequential.result import PrequentialResult, Step
 from tamis.evaluate.prequential.run import Run
-from tamis.evaluate.prequential.task import REGRESSION, task_of
+from tamis.evaluate.prequential.task import REGRESSION, find_task, task_of
 from tamis.options import RunOptions
-from tamis.pipeline.selective_learner import declare_categories, default_learner
+from tamis.pipeline.selective_learner import declare_categories, declare_task, default_learner
 from tamis.streams.any_source import as_stream
 from tamis.streams.frames import DictStream, FrameStream
 
@@ -26,6 +26,8 @@ def prequential(
     learner: Any = None,
     *,
     label: str | int | tuple[Any, ...] | None = None,
+    task: str | None = None,
+    missing: str | None = None,
     batch_size: int | str = 100,
     max_rows: int | None = None,
     protocol: str = "honest",
@@ -71,6 +73,13 @@ def prequential(
         The label column, if `stream` is a frame or yields dicts: its name, or its position if no column has that name.
         Text and categorical columns become codes, dates and times seconds since 1970, and a selector or learner whose
         parameter `categorical` is None gets the positions of the categories.
+    task : {"classification", "regression"}, optional
+        Kind of label, where neither learner nor selector determines it: with ``"regression"``, a selector with default
+        settings is set to regression, as `tamis run --task regression` does. By default that of the learner, else that
+        of the selector, never that of the labels.
+    missing : {"keep", "mean", "error"}, optional
+        Treatment of missing numbers, as by :meth:`Stream.with_missing`. By default that of the stream; frames, arrays
+        and dicts keep NaN, which is an error only if selector or learner do not accept it.
     batch_size : int or "auto", default=100
         Rows per batch: they are predicted together, before any update. ``"auto"``: one row at a time while labels (or
         targets) are autocorrelated, else 100. This is decided every 100 rows from the rows before: whether the
@@ -215,16 +224,21 @@ def prequential(
     options = RunOptions(**{name: arguments[name] for name in RunOptions.known()})
     check_choice("on_interrupt", on_interrupt, ("raise", "return"))
     source = as_stream(stream, label)
+    if missing is not None:
+        source = source.with_missing(missing)
     if checkpoint is not None and not source.is_resumable:
         raise ValueError(
             f"checkpoint={str(checkpoint)!r} cannot resume standard input, which can be read only once: save the rows"
             " to a file, or let the producer number them (follow_files(..., number=))."
         )
     learner = _wrap_river(learner)
-    task = task_of(selector, learner)
+    if task is not None:
+        check_choice("task", task, ("classification", "regression"))
+        declare_task(task, selector, learner)
+    kind = task_of(selector, learner) if task is None else find_task(task)
     if learner is None:
-        learner = default_learner(numbers=task is REGRESSION)
-    if auc is True and task is REGRESSION:
+        learner = default_learner(numbers=kind is REGRESSION)
+    if auc is True and kind is REGRESSION:
         raise ValueError(
             f"auc=True ranks rows of two classes, but {type(learner).__name__} predicts numbers."
         )
@@ -235,7 +249,7 @@ def prequential(
     # The text of a file is coded for every selector; that of a frame or of dicts only for those that take categories.
     in_memory = isinstance(source, FrameStream | DictStream)
     declare_categories(source.categorical, source.feature_names, selector, learner, strict=in_memory)
-    run = Run(source, selector, learner, options, task)
+    run = Run(source, selector, learner, options, kind)
     listener: Any = on_step
     is_due = getattr(on_step, "is_due", lambda: True)
     interrupt: BaseException | None = None

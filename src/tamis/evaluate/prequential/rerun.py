@@ -49,6 +49,8 @@ def snippet(settings: Settings) -> str:
     opener, stream = _opening_line(settings.get("stream", {}))
     if delayed := settings.get("stream", {}).get("delayed_features"):
         stream = f"({stream}).with_delayed_features({delayed!r})" if opener else stream
+    if opener and (missing := settings["stream"].get("missing")) and settings["stream"].get("kind") != "file":
+        stream = f"({stream}).with_missing({missing!r})"
     classes = {_split(model) for model in _every_model(models)} | {
         ("tamis", name) for name in ("prequential", *opener)
     }
@@ -191,6 +193,8 @@ def file_words(stream: dict[str, Any]) -> list[str] | None:
 
 
 def _stream_words(stream: dict[str, Any], clock: tuple[str, ...] = ()) -> list[str]:
+    if stream.get("kind") != "file" and "missing" in stream:
+        raise _UnsayableError
     if stream.get("kind") == "dataset" and stream["shuffle"] is None:
         return ["--dataset", stream["name"]]
     if stream.get("kind") == "generated" and set(_unusual(tamis.load_stream, stream)) == {"name"}:

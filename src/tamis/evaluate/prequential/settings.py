@@ -20,7 +20,8 @@ def settings_of(stream: Stream, selector: Any, learner: Any, options: RunOptions
     known = {"drifts": _numbers(stream, "drifts"), "drift_widths": _numbers(stream, "drift_widths")}
     return {
         "stream": stream.describe()
-        | ({"delayed_features": dict(delayed)} if (delayed := stream.delayed_features) else {}),
+        | ({"delayed_features": dict(delayed)} if (delayed := stream.delayed_features) else {})
+        | ({"missing": stream.missing} if stream.missing != "keep" else {}),
         **(known if hasattr(stream, "relevant_rows") else {}),
         # Before any row is read, as `tamis run` sees it.
         "categorical": features_of(stream, options)[1],

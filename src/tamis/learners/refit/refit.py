@@ -32,6 +32,7 @@ from tamis._validation import (
     as_weights,
     columns_of,
     encode_labels,
+    has_rows,
     reject_nonfinite,
 )
 from tamis._validation.parameters import COLUMNS, SEED, Kind, check_parameters, integer, parameter
@@ -228,7 +229,7 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
         DataError
             If the rows or labels are invalid.
         """
-        return self._fit_atomic(X, y, classes, sample_weight, columns, forget=False)
+        return self._fit_atomic(X, y, classes, sample_weight, columns, forget=False) if has_rows(X) else self
 
     def _fit_atomic(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, columns: Any, *, forget: bool

@@ -217,7 +217,7 @@ def test_a_missing_time_is_missing_in_each_part(tmp_path):
     path = write(tmp_path / "t.csv", [("2024-01-01", "0"), ("", "1")], ",", header="dy")
     assert np.isnan(open_file(path, label="y", times="parts", missing="keep").take(2)[0][1]).all()
     with pytest.raises(StreamError, match=r"'d\.year' is missing in row 2"):
-        open_file(path, label="y", times="parts").take(2)
+        open_file(path, label="y", times="parts", missing="error").take(2)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tamis.errors import StreamError
 from tamis.streams import follow_files, open_file
 
 HEADER = b"heat,sound,colour,state\n"
-HOW = {"label": "state", "encoding": "utf-8", "categorical": ["colour"]}
+HOW = {"label": "state", "encoding": "utf-8", "categorical": ["colour"], "missing": "error"}
 SIZE = 20
 
 

@@ -92,11 +92,12 @@ def test_all_problems_are_told_at_once_with_what_mends_each(file):
     assert [(p.option, p.value) for p in look(file).problems] == [
         ("na", "offline"),
         ("categorical", "level"),
-        ("missing", "mean"),
         ("na", "inf"),
     ]
-    assert "holes (10.0 %)" in look(file).problems[2].text
-    assert "void (100.0 %)" in look(file, keep=["void"]).problems[2].text
+    assert [p.option for p in look(file, missing="error").problems] == ["na", "categorical", "missing", "na"]
+    assert "holes (10.0 %)" in look(file, missing="error").problems[2].text
+    assert any("holes (10.0 %)" in note and "--missing mean" in note for note in look(file).notes)
+    assert "void (100.0 %)" in look(file, keep=["void"], missing="error").problems[2].text
     assert look(file, missing="mean", drop=["state", "level", "hot"]).problems == []
     assert look(file, None).problems[0].option == "label"
 
@@ -137,7 +138,7 @@ def test_prices_and_per_cents_are_numbers_and_said_to_be(tmp_path):
         "price contains numbers written with $",
         "share contains numbers written with %",
     ]
-    assert [(one.option, one.value) for one in found.problems] == [("na", "n/a?"), ("missing", "mean")]
+    assert [(one.option, one.value) for one in found.problems] == [("na", "n/a?")]
     asked = look(path, categorical=["price"], drop=["fee"])
     assert (asked.columns[0].kind, len(asked.notes)) == ("category", 1)
 

@@ -122,7 +122,7 @@ def _file_stream(
         opts |= {"n_features": reading.n_features, "zero_based": reading.zero_based}
     elif not reading.header:
         opts["header"] = False
-    usual = {"missing": "error", "times": "seconds", "categorical": [], "drop": [], "drop_unlabelled": False}
+    usual = {"missing": "keep", "times": "seconds", "categorical": [], "drop": [], "drop_unlabelled": False}
     return file, {n: value for n, value in opts.items() if value is not None and value != usual.get(n, ...)}
 
 

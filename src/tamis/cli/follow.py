@@ -33,6 +33,20 @@ _IGNORED_PROBLEMS = ("missing", "drop_unlabelled")  # handled by --dead-letters 
 
 
 @dataclass
+class _Reading(ReadingOptions):
+    """How rows are read.
+
+    Parameters
+    ----------
+    missing : HOW
+        Missing numbers: error (such a row is rejected), mean of the column so far, or keep.
+    """
+
+    panel: ClassVar[str] = "Reading the file"
+    missing: str = "error"
+
+
+@dataclass
 class _Source:
     """The rows that are followed.
 
@@ -106,7 +120,7 @@ def follow(
     *,
     models: Models,
     options: Annotated[RunOptions, Panel("Evaluation", without=("metrics",))],
-    reading: ReadingOptions,
+    reading: _Reading,
     followed: _Source,
     checkpoint: str | None = None,
     checkpoint_seconds: float = 10.0,

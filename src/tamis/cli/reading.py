@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tamis.streams.profile import Problem, TableProfile
     from tamis.streams.tables import Table
 
-__all__ = ["Reading", "ReadingOptions", "ReadingWithMissing", "dialect_text", "option_words", "stream_name"]
+__all__ = ["Reading", "ReadingOptions", "dialect_text", "option_words", "stream_name"]
 
 
 @dataclass
@@ -46,7 +46,7 @@ class ReadingOptions:
     keep : NAMES
         Columns to keep although they look like identifiers; '*' keeps all.
     missing : HOW
-        Missing numbers: error, mean of the column so far, or keep.
+        Missing numbers: keep (for models that accept them), mean of the column so far, or error.
     times : HOW
         Dates and times: parts (year, weekday, hour) or seconds since 1970.
     drop_unlabelled : bool
@@ -82,7 +82,7 @@ class ReadingOptions:
     categorical: list[str] | None = None
     drop: list[str] | None = None
     keep: list[str] | None = None
-    missing: str = "error"
+    missing: str = "keep"
     times: str = "parts"
     time_format: str | None = None
     max_quoted_lines: Annotated[int | None, typer.Option(min=1)] = None
@@ -265,19 +265,6 @@ class Reading(ReadingOptions):
         assert self.dataset is not None
         generated = {row["name"].lower() for row in list_streams()}
         return (load_stream if self.dataset.lower() in generated else load_dataset)(self.dataset)
-
-
-@dataclass
-class ReadingWithMissing(Reading):
-    """The same, for commands that skip missing values.
-
-    Parameters
-    ----------
-    missing : HOW
-        Missing numbers: keep (they are skipped), mean, or error.
-    """
-
-    missing: str = "keep"
 
 
 def _split(given: list[str] | None) -> list[str]:

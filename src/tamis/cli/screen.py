@@ -15,7 +15,7 @@ from tamis.cli.failure import INTERRUPTED, MisuseError, suggestion
 from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, command
 from tamis.cli.output import PICTURE_MARK, Output, write_output
 from tamis.cli.ranking import Ranking
-from tamis.cli.reading import ReadingWithMissing
+from tamis.cli.reading import Reading
 from tamis.errors import DataError, TamisError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def screen(
     eps: float | None = None,
     batch_size: Annotated[int, typer.Option(min=1)] = 1000,
     max_rows: Annotated[int | None, typer.Option(min=1)] = None,
-    reading: ReadingWithMissing,
+    reading: Reading,
     out: Annotated[str | None, OUTPUT] = None,
     plot: Annotated[str | None, OUTPUT] = None,
     report: Annotated[str | None, OUTPUT] = None,

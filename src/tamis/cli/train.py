@@ -19,7 +19,7 @@ from tamis.cli.failure import MisuseError
 from tamis.cli.methods import assignment, cells, keys
 from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, check_word, command
 from tamis.cli.output import Output, note, progress
-from tamis.cli.reading import ReadingWithMissing
+from tamis.cli.reading import Reading
 from tamis.errors import DataError
 from tamis.options import model_parameters
 
@@ -38,7 +38,7 @@ _COMPARED = 2_000  # rows of a comparison
 
 
 @dataclass
-class _Reading(ReadingWithMissing):
+class _Reading(Reading):
     """The rows to learn from, and their label.
 
     Parameters

@@ -204,7 +204,7 @@ class Walk:
         from tamis.report import Reproduction
 
         command = ""
-        words = file_words({**self.source, "missing": "error"})
+        words = file_words({**self.source, "missing": "keep"})
         if words is not None:
             for name, value in self.settings.items():
                 words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]

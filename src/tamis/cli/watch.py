@@ -16,7 +16,7 @@ from tamis.cli.alerting import Alerting, check_names, update_watch
 from tamis.cli.failure import MisuseError
 from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, command
 from tamis.cli.output import Output, alone, progress
-from tamis.cli.reading import ReadingWithMissing
+from tamis.cli.reading import Reading
 from tamis.cli.watch_checkpoint import SavedWatch, saved_watch
 from tamis.errors import CheckpointError, DataError
 
@@ -40,7 +40,7 @@ def watch(
     half_life: float = 500,
     patience: Annotated[int, typer.Option(min=0)] = 500,
     batch_size: Annotated[int, typer.Option(min=1)] = 100,
-    reading: ReadingWithMissing,
+    reading: Reading,
     alerting: Alerting,
     alerts: Annotated[str | None, OUTPUT] = None,
     report: Annotated[str | None, OUTPUT] = None,
@@ -127,7 +127,7 @@ def watch(
     output.finish(saved.watched, title=f"Watch of {Path(str(reading.file)).name}", alerts=saved.alerts)
 
 
-def _check(reading: ReadingWithMissing, task: str, checkpoint: str | None) -> None:
+def _check(reading: Reading, task: str, checkpoint: str | None) -> None:
     if task not in ("classification", "regression"):
         raise MisuseError(f"--task {task} must be classification or regression.")
     if reading.dataset is not None:

@@ -169,7 +169,7 @@ class IncrementalImportance(ThreadSafe, ABC):
             If a parameter is invalid.
         """
         if not has_rows(X):
-            return self
+            return
         check_parameters(self)
         rows, names = as_rows(X)
         reject_nonfinite(rows, names, allow_nan=True)

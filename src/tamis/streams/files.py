@@ -70,7 +70,7 @@ def open_file(
     na: Sequence[str] = (),
     categorical: Sequence[str] = (),
     drop: Sequence[str] = (),
-    missing: str = "error",
+    missing: str = "keep",
     times: str = "seconds",
     time_format: str | None = None,
     max_quoted_lines: int = MAX_LINES,
@@ -109,8 +109,8 @@ def open_file(
         them, it is read as text. Patterns such as ``"code_*"`` select all matching columns.
     drop : list of str
         Columns to exclude, such as names and serial numbers, or patterns.
-    missing : {"error", "mean", "keep"}, default="error"
-        How missing numbers are treated: an error, replaced by the mean of the column in earlier rows, or kept as NaN.
+    missing : {"keep", "mean", "error"}, default="keep"
+        How missing numbers are treated: kept as NaN, replaced by the mean of the column in earlier rows, or an error.
     times : {"seconds", "parts"}, default="seconds"
         How a column of dates or times is encoded. "seconds": the seconds since 1970, or since midnight for times of
         day. "parts": up to three columns, ``NAME.year`` (2024.5 is the middle of 2024), ``NAME.weekday`` (1 is Monday)
@@ -243,7 +243,7 @@ class TableStream(FileStream):
         label: str | int,
         categorical: Sequence[str] = (),
         drop: Sequence[str] = (),
-        missing: str = "error",
+        missing: str = "keep",
         drop_unlabelled: bool = False,
         times: str = "seconds",
         clock: Sequence[str] = (),

@@ -154,7 +154,7 @@ def profile_table(
     categorical: Sequence[str] = (),
     drop: Sequence[str] = (),
     keep: Sequence[str] = (),
-    missing: str = "error",
+    missing: str = "keep",
     times: str = "parts",
     drop_unlabelled: bool = False,
     classes: bool = True,
@@ -493,14 +493,17 @@ def _check_missing(profile: TableProfile, head: Head, apart: set[Any], missing: 
             holes.append(seen)
         if kinds.is_floating(column.type) and (n := pc.sum(pc.is_inf(column)).as_py()):
             infinite.append(f"{seen.name} ({n:,})")
-    if holes and missing == "error":
+    if holes and missing != "mean":
         shares = [f"{one.name or _NAMELESS} ({_share(one.n_missing, profile.n_rows)})" for one in holes]
         text = f"{_join(shares)} have missing values"
         if len(holes) == 1:
             column = head.columns[profile.columns.index(holes[0])]
             first = pc.index(column.is_null(nan_is_null=True), True).as_py() + 1
             text = f"{shares[0]} has missing values, the first in row {first:,}"
-        profile.problems.append(Problem(text, "missing", "mean"))
+        if missing == "error":
+            profile.problems.append(Problem(text, "missing", "mean"))
+        else:
+            profile.notes.append(f"{text}, kept for models that accept them (--missing mean)")
     if infinite:
         verb = "contains" if len(infinite) == 1 else "contain"
         profile.problems.append(Problem(f"{_join(infinite)} {verb} infinite numbers", "na", "inf"))

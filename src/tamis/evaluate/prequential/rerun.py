@@ -183,7 +183,7 @@ def file_words(stream: dict[str, Any]) -> list[str] | None:
 
     Examples
     --------
-    >>> file_words({"kind": "file", "path": "a.csv", "format": "csv", "label": "y", "missing": "error"})
+    >>> file_words({"kind": "file", "path": "a.csv", "format": "csv", "label": "y", "missing": "keep"})
     ['a.csv', '--keep', '*', '--times', 'seconds', '--label', 'y']
     """
     try:

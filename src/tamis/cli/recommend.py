@@ -9,7 +9,7 @@ import typer
 
 from tamis.catalog import find_learner
 from tamis.cli.failure import MisuseError
-from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, command
+from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, check_word, command
 from tamis.cli.output import Output, progress
 from tamis.cli.reading import Reading, stream_name
 
@@ -20,6 +20,7 @@ __all__ = ["recommend"]
 def recommend(
     *,
     max_rows: Annotated[int | None, typer.Option(min=200)] = None,
+    task: str | None = None,
     learner: str = "all",
     n_draws: Annotated[int, typer.Option(min=1)] = 3,
     reading: Reading,
@@ -36,9 +37,12 @@ def recommend(
     ----------
     max_rows : N
         Number of first rows to use; by default 5,000, and more if a class is rare.
+    task : WHAT
+        Kind of label: classification (classes) or regression (a number). [default: that of the learner, or
+        classification]
     learner : NAME
         The learner to use (see tamis list), or all: logistic, perceptron, naive-bayes and adaptive-random-forest are
-        compared, and one is recommended.
+        compared (for numbers sgd-regressor and least-squares), and one is recommended.
     n_draws : N
         Number of random subsets of the recommended size.
     report : FILE
@@ -50,17 +54,25 @@ def recommend(
 
     `tamis recommend sensors.csv --label state --max-rows 20000 --learner logistic --report which.html`
     """
-    if learner != "all" and "regression" in find_learner(learner).targets:
-        raise MisuseError(f"--learner {learner} predicts numbers: choose a classifier of tamis list.")
+    named = None if learner == "all" else find_learner(learner)
+    numbers = task == "regression" if named is None else "regression" in named.targets
+    if task is not None:
+        check_word("--task", task, ("classification", "regression"))
+        if named is not None and numbers != (task == "regression"):
+            predicted = "numbers" if numbers else "classes"
+            raise MisuseError(
+                f"--learner {learner} predicts {predicted}: choose another one for --task {task}."
+            )
     output = Output(as_json, quiet, report)
     output.check(reading.inputs, force)
-    stream = reading.open(quiet=quiet)
+    stream = reading.open(classes=not numbers, quiet=quiet)
     from tamis.evaluate.recommendation import recommend as compare
 
     with progress(quiet) as show:
         recommendation = compare(
             stream,
-            learner=None if learner == "all" else learner,
+            task=task,
+            learner=None if named is None else named.key,
             max_rows=max_rows,
             n_draws=n_draws,
             on_progress=lambda share: show(share, "comparing selectors"),

@@ -19,8 +19,9 @@ from tamis.options import RunOptions, model_parameters
 from tamis.streams.stream import ArrayStream
 from tamis.summaries.paired_losses import PairedLosses
 
-__all__ = ["LEARNERS", "Candidate", "FirstRows", "paired"]
+__all__ = ["LEARNERS", "REGRESSORS", "Candidate", "FirstRows", "paired"]
 
+REGRESSORS = ("sgd-regressor", "least-squares")
 LEARNERS = ("logistic", "perceptron", "naive-bayes", "adaptive-random-forest")  # compared if none is named
 # Replacements if features are categorical, whose codes would be treated as numbers, or have missing values.
 _TOLERANT = {"naive-bayes": "nb"}
@@ -41,9 +42,9 @@ class Candidate:
     size : int
         Number of selected features, at the end of the run.
     score : float
-        The criterion of the comparison, larger is better: what the run reports.
+        The criterion of the comparison: what the run reports.
     losses, rows : ndarray of shape (n_blocks,)
-        1 - score and number of rows of each block of the run.
+        Loss and number of rows of each block of the run.
     run : PrequentialResult
     model : selector or None
         As it was fitted by the run.
@@ -58,6 +59,11 @@ class Candidate:
     rows: NDArray[np.int64] = field(repr=False)
     run: PrequentialResult = field(repr=False)
     model: Any = field(repr=False)
+
+    @property
+    def loss(self) -> float:
+        """The error of numbers, else 1 - score."""
+        return self.score if "regression" in find_learner(self.learner).targets else 1.0 - self.score
 
     def words(self) -> str:
         """Return the options of `tamis run`."""
@@ -85,6 +91,8 @@ class FirstRows:
         Rows to read; of a rare class, as many more as contain 200 rows of it, at most 50,000.
     max_rows : int, optional
         Rows to read, also of a rare class.
+    numbers : bool, default=False
+        Whether the target is numeric.
 
     Attributes
     ----------
@@ -97,7 +105,10 @@ class FirstRows:
         The learners that are compared if none is named, without those that do not accept the rows.
     """
 
-    def __init__(self, source: Any, n_rows: int, max_rows: int | None = None) -> None:
+    def __init__(
+        self, source: Any, n_rows: int, max_rows: int | None = None, *, numbers: bool = False
+    ) -> None:
+        self.is_regression = numbers
         X_parts, y_parts, counts, n, missing = list[Any](), list[Any](), Counter[Any](), 0, False
         for X, y in source.batches(100):
             # The rows of some streams can be read only once.
@@ -109,23 +120,31 @@ class FirstRows:
             n += len(y)
             counts.update(y_parts[-1].tolist())
             rarest = min(counts.values())
-            waits = max_rows is None and len(counts) <= 2 and rarest < _RARE_ROWS and n < _MOST_ROWS
+            waits = (
+                max_rows is None
+                and not numbers
+                and len(counts) <= 2
+                and rarest < _RARE_ROWS
+                and n < _MOST_ROWS
+            )
             if n >= (max_rows or n_rows) and not (waits and (len(counts) == 1 or rarest < RARE * n)):
                 break
         self.y = np.concatenate(y_parts)[:max_rows] if y_parts else np.empty(0)
         self.n_rows = len(self.y)
         self.labels, self.counts = np.unique(self.y, return_counts=True)
-        self.is_rare = len(self.labels) == 2 and bool(self.counts.min() < RARE * self.n_rows)
+        self.is_rare = not numbers and len(self.labels) == 2 and bool(self.counts.min() < RARE * self.n_rows)
         self._categorical = [int(j) for j in source.categorical]
         # Values that arrive later than these rows would leave no row to compare on.
         waiting = {name: min(rows, self.n_rows // 4) for name, rows in source.delayed_features.items()}
         if X_parts:
             X = (sp.vstack if is_sparse else np.concatenate)(X_parts)[:max_rows]
-            source = ArrayStream(X, self.y, source.feature_names, classes=self.labels)
+            known = None if numbers else self.labels
+            source = ArrayStream(X, self.y, source.feature_names, classes=known)
         self._stream = source.with_delayed_features(waiting)
         self._stream.categorical = self._categorical
         replaces = bool(self._categorical) or missing or any(waiting.values())
-        names = [_TOLERANT.get(name, name) if replaces else name for name in LEARNERS]
+        usual = REGRESSORS if numbers else LEARNERS
+        names = [_TOLERANT.get(name, name) if replaces else name for name in usual]
         self.learners = [name for name in names if not (n and is_sparse) or find_learner(name).sparse]
 
     def run(
@@ -159,15 +178,21 @@ class FirstRows:
         predictor = entry.load()(**model_parameters(entry, seed=seed, categorical=self._categorical))
         if selector != "none":
             method = find(selector, "rows")
-            usual = model_parameters(method, seed=seed, categorical=self._categorical, learner=entry)
+            usual = model_parameters(
+                method,
+                seed=seed,
+                categorical=self._categorical,
+                learner=entry,
+                is_regression=self.is_regression,
+            )
             model = method.load()(**usual | assigned)
         run = prequential(
             self._stream, model, predictor, max_rows=self.n_rows,
             on_step=lambda step: on_progress(step.n_seen / self.n_rows), **options,
         )  # fmt: skip
         steps, score = run.frames["steps"], run.summary()[measure]
-        losses, rows = 1.0 - steps["accuracy"], steps["n_rows"]
-        if measure != "accuracy":  # of windows that do not overlap
+        losses, rows = steps["mae"] if self.is_regression else 1.0 - steps["accuracy"], steps["n_rows"]
+        if measure not in ("accuracy", "mae"):  # of windows that do not overlap
             at = np.arange(len(rows) - 1, -1, -max(1, RunOptions.window // 100))[::-1]
             losses = 1.0 - steps[f"{measure}_windowed"][at]
             rows = np.diff(np.cumsum(rows)[at], prepend=0) * np.isfinite(losses)

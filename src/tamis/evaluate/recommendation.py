@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from tamis._validation import check_number
+from tamis._validation import check_choice, check_number
 from tamis.catalog import find_learner
 from tamis.errors import DataError, UnknownNameError
 from tamis.evaluate.candidates import Candidate, FirstRows, paired
 from tamis.options import RunOptions
 from tamis.report.charts.chart import Axis, Chart, Line, VerticalLines, axis, limits, trend
 from tamis.report.content import Cell, Code, Remark, Reproduction, Score, Section, Table
-from tamis.report.number_format import NAME_OF, count, fraction
+from tamis.report.number_format import NAME_OF, count, fraction, scientific
 from tamis.report.result import Result
 from tamis.report.text import lower, plural
 from tamis.streams.any_source import as_stream
@@ -33,7 +33,7 @@ __all__ = ["Recommendation", "recommend"]
 
 _ROWS = 5000  # to read by default
 _STYLES = {"forward": 1, "fires": 2, "fisher": 3, "fisher-recent": 4, "joint": 5}
-_WORD_FOR = {"accuracy": "accuracy", "auc": "AUC"}
+_WORD_FOR = {"accuracy": "accuracy", "auc": "AUC", "mae": "mean absolute error"}
 # The selectors of the comparison of `Auto` that can be named on the command line, and their parameters.
 _SELECTORS: dict[str, tuple[str, dict[str, Any]]] = {
     "forward": ("forward", {}),
@@ -55,15 +55,14 @@ class Recommendation(Result):
     candidates : list of Candidate
         All candidates, of every learner.
     figures : dict of str to float
-        What the run of the recommendation reports on the same rows, with "all", the score of all features with the same
-        learner.
+        What the run of the recommendation reports on the same rows.
     curves : dict of str to dict of str to list of (int, float)
-        For each learner, mean score by size of each selector in the comparison of `Auto`, whose learner is a logistic
-        regression, naive Bayes or a small forest.
+        For each learner, mean score by size of each selector in the comparison of `Auto`, whose learner is a linear
+        model, naive Bayes or a small forest.
     n_rows, n_features : int
     reason : str
         The reason, in a few sentences.
-    measure : {"accuracy", "auc"}
+    measure : {"accuracy", "auc", "mae"}
         The criterion of the comparison.
     run_verdict : str
         The verdict of that run.
@@ -92,7 +91,16 @@ class Recommendation(Result):
     command: str = "tamis run FILE --label NAME"
 
     def __repr__(self) -> str:
-        return f"Recommendation({self.arguments()!r}, {self.word} {self.chosen.score:.3f})"
+        return f"Recommendation({self.arguments()!r}, {self.word} {self._written(self.chosen.score)})"
+
+    def _written(self, score: float) -> str:
+        return scientific(score) if self.measure == "mae" else fraction(score)
+
+    @property
+    def all_score(self) -> float:
+        """The score of all features with the recommended learner."""
+        beside = self.figures.get(f"all_{self.measure}", math.nan)
+        return self.chosen.score if math.isnan(beside) else beside
 
     @property
     def word(self) -> str:
@@ -103,17 +111,15 @@ class Recommendation(Result):
         """Return what a run with these options reports on these rows, beside its baselines."""
         names = {
             "all": "all columns", "frozen": "frozen selection", "random": "random subsets",
-            "majority": "majority class", "no_change": "no-change",
+            "majority": "majority class", "no_change": "no-change", "mean": "mean target", "last": "last target",
         }  # fmt: skip
-        scores = {
-            name: self.figures.get("all" if name == "all" else f"{name}_{self.measure}", math.nan)
-            for name in names
-        }
+        scores = {name: self.figures.get(f"{name}_{self.measure}", math.nan) for name in names}
         beside = ", ".join(
-            f"{names[name]} {score:.3f}" for name, score in scores.items() if math.isfinite(score)
+            f"{names[name]} {self._written(score)}" for name, score in scores.items() if math.isfinite(score)
         )
         note = (
-            f"With --max-rows {self.n_rows} the command has {self.word} {self.chosen.score:.3f} ({beside})."
+            f"With --max-rows {self.n_rows} the command has {self.word} {self._written(self.chosen.score)}"
+            f"{f' ({beside})' if beside else ''}."
         )
         if self.measure == "auc":
             note += (
@@ -142,7 +148,9 @@ class Recommendation(Result):
     def verdict(self) -> str:
         """Return the recommended options, and the verdict of their run."""
         beside = (
-            f"; all columns reach {self.figures['all']:.3f}" if self.chosen.size < self.n_features else ""
+            f"; all columns reach {self._written(self.all_score)}"
+            if self.chosen.size < self.n_features
+            else ""
         )
         said = lower(self.run_verdict).removesuffix(".")
         return f"{self.arguments()}: {said}{beside}."
@@ -154,13 +162,14 @@ class Recommendation(Result):
 
     def remarks(self) -> list[str]:
         """Return the remarks of the run of the recommendation, and when to omit the selector."""
-        said = f"If the stream drifts, omit the selector: {self.command} keeps comparing candidates."
+        learner = f" --learner {self.chosen.learner}" if self.measure == "mae" else ""
+        said = f"If the stream drifts, omit the selector: {self.command}{learner} keeps comparing candidates."
         return [*self.run_remarks, Remark(said, "note")]
 
     def sections(self) -> list[Section]:
         """Return the candidates, and for each learner the scores by number of columns."""
         rows: list[list[Cell]] = [
-            [Score(one.words(), is_best=one is self.chosen), count(one.size), fraction(one.score)]
+            [Score(one.words(), is_best=one is self.chosen), count(one.size), self._written(one.score)]
             for one in self.candidates
         ]
         heads = [("", "options of tamis run"), ("n", "columns"), ("n", self.word)]
@@ -230,6 +239,7 @@ def recommend(
     stream: Any,
     *,
     label: str | int | tuple[Any, ...] | None = None,
+    task: str | None = None,
     learner: str | None = None,
     max_rows: int | None = None,
     n_draws: int = RunOptions.n_draws,
@@ -243,8 +253,11 @@ def recommend(
         As for :func:`tamis.prequential`.
     label : str, int or tuple, optional
         The label column, for a frame or an iterable of dicts, as for :func:`tamis.prequential`.
+    task : {"classification", "regression"}, optional
+        Kind of label; by default that of the learner, or classification. For ``"regression"`` the criterion is the mean
+        absolute error, and "sgd-regressor" and "least-squares" are compared.
     learner : str, optional
-        The classifier that is used later, by a name of `tamis list`: "logistic", "naive-bayes", "lightgbm" or another.
+        The learner that is used later, by a name of `tamis list`: "logistic", "naive-bayes", "lightgbm" or another.
         By default "logistic", "perceptron", "naive-bayes" ("nb" if features are categorical or have missing values) and
         "adaptive-random-forest" are compared, and one is recommended. Sparse rows require a linear learner.
     max_rows : int, optional
@@ -264,7 +277,7 @@ def recommend(
     DataError
         If there are fewer than 200 rows, or only one class.
     ValueError
-        If an argument is invalid, or no classifier has that name.
+        If an argument is invalid, or no learner of the task has that name.
 
     Examples
     --------
@@ -276,22 +289,23 @@ def recommend(
     >>> result = recommend((X, signals.sum(axis=1) > 0), learner="naive-bayes")
     >>> result.arguments()
     '--selector auto --learner naive-bayes'
-    >>> result.chosen.size, bool(result.chosen.score > result.figures["all"])
+    >>> result.chosen.size, result.chosen.score > result.all_score
     (2, True)
     """
-    learner = _classifier(learner)
+    numbers = _is_regression(task, learner)
     if max_rows is not None:
         check_number("max_rows", max_rows, low=200, integer=True)
     check_number("n_draws", n_draws, low=1, integer=True)
-    first = FirstRows(as_stream(stream, label), _ROWS, max_rows)
+    first = FirstRows(as_stream(stream, label), _ROWS, max_rows, numbers=numbers)
     if first.n_rows < 200:
         raise DataError(
             f"The stream has {first.n_rows} rows: a recommendation needs at least 200, as the first 100 only train."
         )
     if len(first.labels) < 2:
-        raise DataError(f"The first {first.n_rows} rows are of one class: give more rows, or shuffle them.")
-    measure = "auc" if first.is_rare else "accuracy"
-    learners = [learner] if learner else first.learners
+        what = "have the same target" if numbers else "are of one class"
+        raise DataError(f"The first {first.n_rows} rows {what}: give more rows, or shuffle them.")
+    measure = "mae" if numbers else "auc" if first.is_rare else "accuracy"
+    learners = [find_learner(learner).key] if learner else first.learners
     n_done, n_runs, show = 0, 3 * len(learners) + 1, on_progress or (lambda share: None)
 
     def run(*names: str, **parameters: Any) -> Candidate:
@@ -313,13 +327,9 @@ def recommend(
     best, chosen = _smallest(candidates)
     # With the baselines, as the printed command has them.
     chosen_run = run(chosen.learner, chosen.selector, options={"n_draws": n_draws}, **chosen.assigned).run
-    figures = chosen_run.summary()
-    figures["all"] = next(
-        one.score for one in candidates if (one.learner, one.selector) == (chosen.learner, "none")
-    )
     reason = _reason(chosen, best, measure, first) + _dependence_note(first.y, best, measure)
     return Recommendation(
-        chosen, best, candidates, figures, curves, first.n_rows, first.n_features, reason, measure,
+        chosen, best, candidates, chosen_run.summary(), curves, first.n_rows, first.n_features, reason, measure,
         chosen_run.verdict(), chosen_run.remarks(), chosen_run.threshold_note(), n_draws,
     )  # fmt: skip
 
@@ -356,21 +366,21 @@ def _fixed(auto: Any) -> tuple[dict[str, list[tuple[int, float]]], tuple[str, di
 
 def _smallest(candidates: list[Candidate]) -> tuple[Candidate, Candidate]:
     """Return the best candidate, and the smallest of the same learner within one standard error of it."""
-    best = max(candidates, key=lambda one: one.score)
+    best = min(candidates, key=lambda one: one.loss)
     same = [one for one in candidates if one.learner == best.learner]
     behind, error = paired(same).behind(same.index(best))
     near = [one for one, is_near in zip(same, behind <= error, strict=True) if is_near]
-    return best, min(near, key=lambda one: (one.size, -one.score))
+    return best, min(near, key=lambda one: (one.size, one.loss))
 
 
 def _reason(chosen: Candidate, best: Candidate, measure: str, first: FirstRows) -> str:
     """Return why a candidate is recommended."""
     word, n_features = _WORD_FOR[measure], first.n_features
-    majority = float(first.counts.max() / first.n_rows)
+    majority, written = float(first.counts.max() / first.n_rows), scientific if measure == "mae" else fraction
     if chosen.size >= n_features:
         reason = f"All features: no selection is within one standard error of their {word}."
     else:
-        at_best = "" if chosen is best else f", {best.score:.3f} ({best.words()}, {best.size:,}),"
+        at_best = "" if chosen is best else f", {written(best.score)} ({best.words()}, {best.size:,}),"
         reason = (
             f"The smallest subset within one standard error of the best {word}{at_best} has {chosen.size:,} of"
             f" {n_features:,} columns."
@@ -380,7 +390,9 @@ def _reason(chosen: Candidate, best: Candidate, measure: str, first: FirstRows) 
             f" AUC is compared: the rarer class has {first.counts.min():,} of {first.n_rows:,} rows, so accuracy is"
             " uninformative."
         )
-    elif best.score <= majority + math.sqrt(majority * (1.0 - majority) / first.n_rows):
+    elif measure == "accuracy" and best.score <= majority + math.sqrt(
+        majority * (1.0 - majority) / first.n_rows
+    ):
         reason += (
             f" The majority-class baseline is as accurate, {majority:.3f}, so accuracy cannot rank"
             " selections here: compare the AUC and the average precision of several with tamis run."
@@ -390,6 +402,8 @@ def _reason(chosen: Candidate, best: Candidate, measure: str, first: FirstRows) 
 
 def _dependence_note(labels: Any, best: Candidate, measure: str) -> str:
     """Return a note on autocorrelated rows and on the no-change baseline if it is as accurate; else an empty text."""
+    if measure == "mae":
+        return ""
     codes = np.unique(labels, return_inverse=True)[1].ravel()
     series = LabelSeries(int(codes.max()) + 1)
     series.update(codes)
@@ -405,17 +419,21 @@ def _dependence_note(labels: Any, best: Candidate, measure: str) -> str:
     return note
 
 
-def _classifier(name: str | None) -> str | None:
-    """Return the key of a classifier of the catalogue."""
-    if name is None:
-        return None
+def _is_regression(task: str | None, learner: str | None) -> bool:
+    """Return whether the target is numeric: by the task, or else by the learner."""
+    if task is not None:
+        check_choice("task", task, ("classification", "regression"))
+    numbers = task == "regression"
+    if learner is None:
+        return numbers
     try:
-        entry = find_learner(name)
+        predicts_numbers = "regression" in find_learner(learner).targets
     except UnknownNameError as error:
         raise ValueError(str(error)) from None
-    if "regression" in entry.targets:
-        raise ValueError(f"learner must be a classifier, got {name!r}, which predicts numbers.")
-    return entry.key
+    if task is not None and predicts_numbers != numbers:
+        predicted = "numbers" if predicts_numbers else "classes"
+        raise ValueError(f"learner={learner!r} predicts {predicted}: choose another one for task={task!r}.")
+    return predicts_numbers
 
 
 def _plain(one: Candidate) -> dict[str, Any]:

@@ -368,8 +368,8 @@ def _check_label(
     if many and (fractions or kinds.is_integer(column.type) or kinds.is_decimal(column.type)):
         if classes:
             text = (
-                f"the label {profile.label} contains {seen.n_unique:,} distinct numbers, which are not classes: tamis"
-                " run and tamis follow predict a number with --task regression"
+                f"the label {profile.label} contains {seen.n_unique:,} distinct numbers, which are not classes:"
+                " predict a number with --task regression"
             )
             profile.problems.append(Problem(text))
         return

@@ -598,3 +598,31 @@ def test_missing_numbers_are_treated_as_requested():
     filled = ArrayStream(X, y).with_missing("mean").take(len(y))
     same(result, prequential(filled, None, clone(learner), scale="none"))
     assert result.settings["stream"]["missing"] == "mean"
+
+
+@pytest.mark.parametrize(
+    ("absent", "options", "said"),
+    [
+        (["pandas"], {}, "polars.dataframe.frame"),
+        (
+            ["pandas", "polars", "pyarrow"],
+            {},
+            "None of pandas, polars and pyarrow is installed: pip install pandas.",
+        ),
+        (["polars"], {"backend": "polars"}, "backend='polars' is not installed: pip install polars."),
+    ],
+)
+def test_a_frame_is_of_a_library_that_is_installed(absent, options, said):
+    code = f"""
+import sys
+import numpy as np
+sys.modules.update(dict.fromkeys({absent}))
+from tamis import FIRES, prequential
+result = prequential((np.eye(300, 3), np.arange(300) % 2), FIRES(2))
+try:
+    print(type(result.to_frame(**{options})).__module__)
+except ImportError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == said

@@ -14,7 +14,6 @@ import re
 from pathlib import Path
 from typing import Any, Literal
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,7 +24,7 @@ from tamis.evaluate.experiment.presentation import ExperimentPresentation
 from tamis.evaluate.experiment.score_table import ScoreTable, Significance, significance
 from tamis.evaluate.prequential.paired import error_of_mean
 from tamis.evaluate.prequential.remarks import is_imbalanced, is_uninformative
-from tamis.evaluate.prequential.result import Frame, PrequentialResult, arrow_table
+from tamis.evaluate.prequential.result import Frame, PrequentialResult, arrow_table, native_frame
 from tamis.options import RunOptions
 from tamis.persistence import replace_file
 
@@ -138,9 +137,9 @@ class ExperimentResult(ExperimentPresentation):
         settings: dict[str, Any] = json.loads((self.folder / EXPERIMENT).read_text(encoding="utf-8"))
         return settings
 
-    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
-        """Return `cells` as a DataFrame or Table of pandas, Polars or Arrow."""
-        return _native(self.cells, backend)
+    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] | None = None) -> Any:
+        """Return `cells` as a DataFrame or Table of pandas, Polars or Arrow, by default the first installed."""
+        return native_frame(self.cells, backend)
 
     def run(self, stream: str, method: str, seed: int | None = None) -> PrequentialResult:
         """Return the full result of one cell.
@@ -430,11 +429,3 @@ def _methods(selectors: list[str], learners: list[str]) -> Array:
     else:
         names = [f"{selector} + {learner}" for selector, learner in zip(selectors, learners, strict=True)]
     return np.array(names, dtype=object)
-
-
-def _native(frame: Frame, backend: Literal["pandas", "polars", "pyarrow"]) -> Any:
-    check_choice("backend", backend, ("pandas", "polars", "pyarrow"))
-    try:
-        return nw.from_dict(frame, backend=backend).to_native()
-    except ModuleNotFoundError:
-        raise ImportError(f"backend={backend!r} is not installed: pip install {backend}.") from None

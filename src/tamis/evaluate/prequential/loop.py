@@ -75,7 +75,7 @@ def prequential(
         parameter `categorical` is None gets the positions of the categories.
     task : {"classification", "regression"}, optional
         Kind of label, where neither learner nor selector determines it: with ``"regression"``, a selector with default
-        settings is set to regression, as `tamis run --task regression` does. By default that of the learner, else that
+        settings is set to regression, as ``--task regression`` does. By default that of the learner, else that
         of the selector, never that of the labels.
     missing : {"keep", "mean", "error"}, optional
         Treatment of missing numbers, as by :meth:`Stream.with_missing`. By default that of the stream; frames, arrays

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -185,15 +186,15 @@ class PrequentialResult(RunPresentation):
         return f"PrequentialResult({fields})"
 
     def to_frame(
-        self, kind: str = "steps", backend: Literal["pandas", "polars", "pyarrow"] = "pandas"
+        self, kind: str = "steps", backend: Literal["pandas", "polars", "pyarrow"] | None = None
     ) -> Any:
         """Return one of the frames as a DataFrame or Table.
 
         Parameters
         ----------
         kind : {"steps", "changes", "truth", "scores", "reasons"}, default="steps"
-        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
-            This library must be installed.
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            By default the first of these that is installed.
 
         Raises
         ------
@@ -203,11 +204,7 @@ class PrequentialResult(RunPresentation):
             If the backend is not installed.
         """
         check_choice("kind", kind, tuple(self.frames))
-        check_choice("backend", backend, ("pandas", "polars", "pyarrow"))
-        try:
-            return nw.from_dict(self.frames[kind], backend=backend).to_native()
-        except ModuleNotFoundError:
-            raise ImportError(f"backend={backend!r} is not installed: pip install {backend}.") from None
+        return native_frame(self.frames[kind], backend)
 
     def summary(self) -> dict[str, float]:
         """Return the numbers of the entire run; NaN where a number is not defined."""
@@ -474,3 +471,15 @@ def _parquet() -> Any:
     except ImportError:
         raise ImportError("Saving results needs pyarrow: pip install 'tamis[cli]'.") from None
     return pyarrow.parquet
+
+
+def native_frame(frame: Frame, backend: Literal["pandas", "polars", "pyarrow"] | None) -> Any:
+    """Return a frame as one of a library, by default of the first that is installed."""
+    known: tuple[Literal["pandas", "polars", "pyarrow"], ...] = ("pandas", "polars", "pyarrow")
+    if backend is not None:
+        check_choice("backend", backend, known)
+    for name in known if backend is None else (backend,):
+        with contextlib.suppress(ModuleNotFoundError):
+            return nw.from_dict(frame, backend=name).to_native()
+    found = "None of pandas, polars and pyarrow is" if backend is None else f"backend={backend!r} is not"
+    raise ImportError(f"{found} installed: pip install {backend or 'pandas'}.")

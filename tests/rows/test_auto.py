@@ -22,7 +22,10 @@ from tamis.rows.auto.column_sets import (
     LogisticRegressions,
     auc_loss,
     bayes_scores,
+    brier_loss,
+    logistic_shares,
     predictions,
+    softmax_shares,
 )
 from tamis.rows.auto.forests import Forests
 from tamis.rows.auto.history import History, fades_over
@@ -367,12 +370,12 @@ def test_what_candidates_are_judged_by_changes_with_the_classes_and_blocks_witho
     y = (rng.random(9000) < np.repeat([0.5, 0.01, 0.7], 3000)).astype(int)
     auto = Auto()
     measures = [auto.partial_fit(X[at : at + 100], y[at : at + 100]).measure_ for at in range(0, 9000, 100)]
-    assert measures[:30] == ["accuracy"] * 30  # half of them
+    assert measures[:30] == ["brier"] * 30  # half of them
     y[:3000] = rng.random(3000) < 0.03
     auto = Auto()
     measures = [auto.partial_fit(X[at : at + 100], y[at : at + 100]).measure_ for at in range(0, 9000, 100)]
     assert set(measures[3:60]) == {"auc"}
-    assert measures[-1] == "accuracy"
+    assert measures[-1] == "brier"
     history = auto.comparison_
     silent = history["n_tested"] == 0
     assert silent.any()
@@ -393,6 +396,103 @@ def test_kept_rows_of_both_kinds_are_joined():
             [label for _, labels, _ in blocks for label in labels],
             [w for *_, weights in blocks for w in weights],
         )
+
+
+# -- the objective, and the anchors ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_the_brier_score_is_that_of_its_formula_and_one_for_the_proportions(n_classes):
+    rng = np.random.default_rng(0)
+    scores, y = rng.normal(size=(50, 3, n_classes)), rng.integers(0, n_classes, 50)
+    weight = rng.uniform(1, 9, n_classes)
+    shares = softmax_shares(scores)
+    assert shares.sum(axis=2) == pytest.approx(1.0)
+    found = brier_loss(shares, y, weight)
+    for a in range(3):
+        expected = [twin.brier(shares[i, a].tolist(), y[i], weight.tolist()) for i in range(50)]
+        assert found[a] == pytest.approx(expected)
+    if n_classes == 2:
+        assert brier_loss(shares[:, :, 1:], y, weight) == pytest.approx(found)
+        assert logistic_shares(scores[:, :, 1:] - scores[:, :, :1]) == pytest.approx(shares[:, :, 1:])
+    rows = np.repeat(np.arange(n_classes), 60)
+    proportions = np.tile(np.full(n_classes, 1.0 / n_classes), (len(rows), 1, 1))
+    assert brier_loss(proportions, rows, np.ones(n_classes)).mean() == pytest.approx(1.0)
+
+
+def few_positives(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Ten weak signals of twenty columns; one row of six is positive, and no learner finds it likelier than not."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(5000, 20))
+    odds = X[:, :10] @ np.full(10, 0.35) - 2.0
+    return X, (rng.random(5000) < 1.0 / (1.0 + np.exp(-odds))).astype(int)
+
+
+@pytest.mark.parametrize("learner", ["linear", "naive-bayes", "trees"])
+def test_where_the_majority_is_predicted_columns_that_rank_the_rows_are_kept(learner):
+    """Error rates hid it: one column was kept, by each learner."""
+    auto = learned(Auto(learner=learner), *few_positives())
+    assert auto.measure_ == "brier"
+    assert (auto.get_support(indices=True) < 10).sum() >= 7
+    by_errors = learned(Auto(learner=learner, objective="accuracy"), *few_positives())
+    assert by_errors.measure_ == "accuracy"
+    assert by_errors.get_support().sum() < auto.get_support().sum()
+
+
+def test_rows_are_ranked_where_the_user_asks_for_it():
+    X, y = two_worlds(1000, 8)
+    assert learned(Auto(objective="auc"), X, y).measure_ == "auc"
+    assert learned(Auto(objective="auc"), X, y + (X[:, 5] > 1)).measure_ == "brier"  # three classes
+    X, y = rare(2000)
+    assert [learned(Auto(objective=one), X, y).measure_ for one in ("brier", "auto")] == ["brier", "auc"]
+    with pytest.raises(ValueError, match="objective must be one of"):
+        Auto(objective="gini").fit(X, y)
+
+
+@pytest.mark.parametrize("learner", ["linear", "naive-bayes", "trees"])
+def test_runs_of_labels_discard_no_evidence(learner):
+    """Frames of spoken vowels in their order: errors come in runs, and each was taken for a drift."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(rng.integers(0, 5, 100), 40)
+    voices = rng.normal(size=(5, 12))[y] + 1.2 * np.repeat(rng.normal(size=(100, 12)), 40, axis=0)
+    X = np.hstack([voices + 0.5 * rng.normal(size=(4000, 12)), rng.normal(size=(4000, 18))])
+    auto = learned(Auto(learner=learner), X, y)
+    assert len(auto.drifts_) <= 6  # 11 to 14
+    assert len(auto._paired) >= 500
+
+
+def test_columns_beyond_200_that_matter_only_together_are_found():
+    X = np.random.default_rng(0).normal(size=(3000, 206))
+    y = (X[:, 3] * X[:, 8] > 0).astype(int)
+    auto = learned(Auto(learner="naive-bayes"), X, y)
+    assert auto.get_support()[[3, 8]].all()
+    assert auto.get_support().sum() < 30
+
+
+def test_a_selection_made_once_and_every_feature_are_candidates_and_the_regret_is_reported():
+    X, y = two_worlds(2000, 30)
+    auto = learned(Auto(learner="naive-bayes"), X[:1000], y[:1000])
+    at = auto.candidates_.index("frozen 3")
+    first = auto._masks[at].copy()
+    assert first[[0, 1]].all()
+    learned(auto, X[1000:], y[1000:])
+    assert np.array_equal(auto._masks[at], first)
+    assert not auto._masks[auto.candidates_.index("lasso 3")][[0, 1]].all()
+    regret = auto.comparison_summary()["regret"]
+    behind, error = auto._paired.behind(0)
+    assert regret["all"] == [behind[auto._candidate], error[auto._candidate]]
+    assert [name.split()[0] for name in regret] == ["all", "frozen"]
+    assert max(lost for lost, _ in regret.values()) <= auto.tolerance
+
+
+def test_recent_errors_are_those_of_the_last_records():
+    history = History(2)
+    for block in range(6):
+        history = history.with_block(100 * block + 100, 0, np.array([block, 1.0]), 100)
+    assert history.recent(150).tolist() == [4.5, 1.0]
+    assert history.recent(200).tolist() == [4.5, 1.0]
+    assert history.recent(10_000).tolist() == [2.5, 1.0]
+    assert History(2).recent(5).tolist() == [0.0, 0.0]
 
 
 # -- the smallest set that is as good --------------------------------------------------------------------------

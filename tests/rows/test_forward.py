@@ -477,3 +477,21 @@ def test_a_batch_that_fails_in_its_second_block_leaves_the_rows_that_wait(cls, m
         model.partial_fit(X[350:600], y[350:600])
     for before, after in zip(waiting, model._pending.rows(), strict=True):
         np.testing.assert_array_equal(before, after)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_lasso_of_the_matrix_is_that_of_the_rows(n_classes):
+    from sklearn.linear_model import Lasso
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 12)) @ (np.eye(12) + 0.3 * rng.normal(size=(12, 12))) * np.linspace(0.1, 9, 12)
+    y = np.digitize(X[:, 0] / X[:, 0].std() - X[:, 5] / X[:, 5].std(), [0.0, 1.0][: n_classes - 1])
+    order, n_weights = ForwardPartialCorrelation().fit(X, y).lasso_order(0.05)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    targets = [y == k for k in (range(n_classes) if n_classes > 2 else [1])]
+    weights = np.max(
+        [np.abs(Lasso(0.05, tol=1e-8).fit(Z, (one - one.mean()) / one.std()).coef_) for one in targets],
+        axis=0,
+    )
+    assert n_weights == np.count_nonzero(weights)
+    assert np.array_equal(order[:n_weights], np.argsort(-weights)[:n_weights])

@@ -28,13 +28,21 @@ def smallest(sizes, losses, weight, tolerance, now, is_costly):
     z = NormalDist().inv_cdf(1 - 0.05 / len(sizes))
     bar = (z if is_costly else 2) * error[now]
     is_left = behind[now] > bar + 2 / len(losses) and (len(losses) >= 500 or not is_costly)
+    is_left &= behind[now] > 0 and behind[now] + error[now] > tolerance
     good = []
     for a, size in enumerate(sizes):
-        is_good = behind[a] <= min(error[a], tolerance)
+        is_good = behind[a] <= 0 or behind[a] + error[a] <= tolerance
         is_sure = max(error[a], error[now]) <= tolerance or len(losses) >= 1000
         if is_good and (is_left or (size < sizes[now] and is_sure)):
             good.append((size, behind[a], a))
     return min(good)[2] if good else now
+
+
+def brier(shares, true, weight):
+    """Return the Brier score of one row relative to that of the proportions of the classes."""
+    total = sum(weight)
+    base = sum(w / total * (1 - w / total) for w in weight)
+    return sum((share - (k == true)) ** 2 for k, share in enumerate(shares)) / base
 
 
 def best_split(X, y, weight, columns, cuts, least=5):

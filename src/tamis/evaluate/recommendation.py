@@ -390,7 +390,8 @@ def _reason(chosen: Candidate, best: Candidate, measure: str, first: FirstRows) 
             f" AUC is compared: the rarer class has {first.counts.min():,} of {first.n_rows:,} rows, so accuracy is"
             " uninformative."
         )
-    elif measure == "accuracy" and best.score <= majority + math.sqrt(
+    # The best of several candidates is a standard error above the majority by chance.
+    elif measure == "accuracy" and best.score <= majority + 2.0 * math.sqrt(
         majority * (1.0 - majority) / first.n_rows
     ):
         reason += (

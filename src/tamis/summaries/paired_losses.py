@@ -6,14 +6,14 @@ mean loss, the standard error of the difference is::
     se_a = sd_i (l_ia - l_ib) / sqrt(n)                                                                (1)
 
 The difference is paired: rows on which both err, or neither does, contribute 0, so se_a is much smaller than the
-standard error of either loss (McNemar 1947). A candidate is as good as the best if it is behind by at most se_a, the
-one-standard-error rule of Breiman et al. (1984, section 3.4.3), and by at most a tolerance.
+standard error of either loss (McNemar 1947). A candidate is as good as the best if it is not inferior: if it is behind
+by at most a tolerance, including se_a. Few rows thus never justify a smaller set that is behind.
 
 While rows arrive, the current candidate is replaced only
 
-* by a better one: if it is behind by more than two standard errors and two errors. If a change costs the learner its
-  weights, by more than z se_a, z the normal quantile of 1 - .05 / A (the best of A candidates is partly so by chance),
-  on at least 500 rows (50 of a rare class);
+* by a better one: if it is no longer as good, and behind by more than two standard errors and two errors. If a change
+  costs the learner its weights, by more than z se_a, z the normal quantile of 1 - .05 / A (the best of A candidates is
+  partly so by chance), on at least 500 rows (50 of a rare class);
 * by a smaller one: if that one is as good, and there are enough rows: both standard errors are at most the tolerance,
   or there are 1000 rows (100 of a rare class).
 
@@ -142,11 +142,11 @@ def preferred(
     (1, 'smaller')
     """
     behind, error = paired.behind()
-    is_good = behind <= np.minimum(error, tolerance)
+    is_good = (behind + error <= tolerance) | (behind <= 0.0)
     why, z = "better", NormalDist().inv_cdf(1.0 - 0.05 / len(sizes))
     bar = (z if is_costly else 2.0) * error[now]
     is_early = is_costly and len(paired) < enough / 2
-    if is_early or behind[now] <= bar + _CAUTION / len(paired):
+    if is_early or is_good[now] or behind[now] <= bar + _CAUTION / len(paired):
         is_good &= (sizes < sizes[now]) & (
             (np.maximum(error, error[now]) <= tolerance) | (len(paired) >= enough)
         )

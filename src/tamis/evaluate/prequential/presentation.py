@@ -798,20 +798,32 @@ def _changes_table(title: str, changes: Sequence[Change]) -> Table:
     return Table(title, [("n", "rows seen"), ("half", "entered"), ("half", "left")], rows)
 
 
+# The loss that candidates of Auto are compared by, by its key.
+_LOSS_OF = {
+    "brier": "relative Brier score", "accuracy": "error rate", "auc": "loss in AUC", "mae": "relative error",
+}  # fmt: skip
+
+
 def _candidate_verdict(course: Mapping[str, Any]) -> str:
     """Return a sentence that compares the final set with the best one."""
-    candidate, behind, allowed = course["followed"][-1], course["behind"], course["allowed"]
-    word, most = NAME_OF[course["measure"]].lower(), course["tolerance"]
+    candidate, behind, most = course["followed"][-1], course["behind"], course["tolerance"]
+    word = _LOSS_OF[course.get("objective", course["measure"])]
+    said = [
+        f"{lost:+.3f} ± {error:.3f} against {name}"
+        for name, (lost, error) in course.get("regret", {}).items()
+        if name != candidate
+    ]
+    beside = f" Its {word}, with the standard error of the difference: {', '.join(said)}." if said else ""
     if candidate == "all":
         nearest = min((one for one in behind if one != "all"), key=lambda one: behind[one])
         return (
-            f"Every feature is selected: the best smaller set, {nearest}, loses {behind[nearest]:.3f} of {word}; the"
-            f" tolerance is {allowed[nearest]:.3f}."
+            f"Every feature is selected: the {word} of the best smaller set, {nearest}, is larger by"
+            f" {behind[nearest]:.3f}; {most:g} is tolerated, including one standard error of the difference.{beside}"
         )
     best = min(behind, key=lambda one: behind[one])
     return (
-        f"At the end, {candidate} loses {behind[candidate]:.3f} of {word} to the best set, {best}. For fewer features,"
-        f" a loss of one standard error of the difference is tolerated, {most:g} at most."
+        f"At the end, the {word} of {candidate} is {behind[candidate]:.3f} above that of the best set, {best}. For"
+        f" fewer features, {most:g} is tolerated, including one standard error of the difference.{beside}"
     )
 
 

@@ -2,17 +2,18 @@
 
 Each selector at each size is a *candidate*, with a separate, inexpensive learner that is evaluated prequentially on
 every batch; all features together are a candidate too. The smallest candidate is selected whose loss exceeds that of
-the best one by at most one standard error of their paired difference (the rule of Breiman et al. 1984), and by at most
-``tolerance``; see :mod:`tamis.summaries.paired_losses`, (1).
+the best one by at most ``tolerance``, including one standard error of their paired difference; see
+:mod:`tamis.summaries.paired_losses`, (1).
 
 ==========  =================  ===========================================================================
 symbol      here               meaning
 ==========  =================  ===========================================================================
 A           ``candidates_``    candidates: all features, and each selector at each size
 S_a         ``_masks[a]``      features of candidate a: the first of its selector's ranking
-l_a         ``_paired``        losses of candidate a on the last rows, by the learner of S_a: errors; if a class is
-                               rare, the proportion of other rows ranked above a row of that class (1 - AUC); for
-                               regression, absolute errors in units of the mean absolute deviation of the target
+l_a         ``_paired``        losses of candidate a on the last rows, by the learner of S_a: the Brier score relative
+                               to that of the class proportions; if a class is rare, the proportion of other rows
+                               ranked above a row of that class (1 - AUC); for regression, absolute errors in units of
+                               the mean absolute deviation of the target
 g           ``_ahead``         errors by which young learners are ahead of old ones (1)
 ==========  =================  ===========================================================================
 
@@ -23,10 +24,12 @@ Shared statistics make many candidates cost little more than one:
   once, and the scale of the features for the linear learners.
 * The candidates of a selector share its ranking. Its sizes are four fractions of the features, and the knee: where its
   sorted scores are farthest below the chord (Satopaa et al. 2011).
+* The matrix of forward selection also yields a lasso (:mod:`tamis.rows.forward.lasso`): refitted, and frozen at the
+  first 1000 rows, as a selection made once.
 * Forests (:mod:`tamis.rows.auto.forests`) are refitted on the last 2000 rows: at 200, 400, 800, ..., then every 2000.
 
-After an alarm (HDDM-A on the losses of the selected candidate) suspended selectors resume, and earlier losses and the
-rows of the forests are discarded.
+After an alarm (HDDM-A on the errors of the selected candidate, with a bound that accounts for their autocorrelation)
+suspended selectors resume, and earlier losses and the rows of the forests are discarded.
 
 Restarts: naive Bayes that remembers an outdated concept is worse than one trained on recent rows. Two comparisons run,
 one of learners with the old moments, one with the young. With m0 and m1 the errors of the best candidate of each::
@@ -67,7 +70,10 @@ from tamis.rows.auto.column_sets import (
     Scale,
     auc_loss,
     bayes_scores,
+    brier_loss,
+    logistic_shares,
     predictions,
+    softmax_shares,
 )
 from tamis.rows.auto.forests import Forests
 from tamis.rows.auto.history import History
@@ -93,15 +99,20 @@ _RESTART, _ALARMED, _SLACK = 8.0, 4.0, 0.01  # errors: h of (1); h after an alar
 _WINDOW, _LEAST = 500, 100  # rows for a restart, at most and at least
 _FOREST = 2000  # rows in the window of forests, and between two fits
 _FIRST_FOREST = 200  # rows
+_PAIRED = 256  # features whose pairs `joint` counts, of more those most relevant by themselves
 _HOPELESS, _TRIAL = 0.03, 2000  # loss above the best, and rows, after which a selector is suspended
 _MOST_DENSE = 2000  # columns up to which sparse rows are made dense
-_MOST_JOINT = 200  # features whose pairs are counted
 _LARGEST = 1e100
 _MOST_LOSS = 5.0  # mean absolute deviations of the target: cap on the loss of a row
+_LASSO = "lasso", "frozen"  # rankings by the weights of a lasso: of all rows, and of the first ones
+_OWN_SIZE = ("joint", *_LASSO)  # selectors that determine a size
+_PENALTY = 0.02  # of the lasso
+_FROZEN = 1000  # rows
+_LASSO_EVERY = 1000  # rows between two fits, at most
 _RANKERS = {
-    "linear": ("forward", "fires", "fisher", "fisher-recent", "joint"),
-    "naive-bayes": ("forward", "fires", "fisher", "fisher-recent", "joint"),
-    "trees": ("forward", "fires", "trees", "joint"),
+    "linear": ("forward", "fires", "fisher", "fisher-recent", "joint", *_LASSO),
+    "naive-bayes": ("forward", "fires", "fisher", "fisher-recent", "joint", *_LASSO),
+    "trees": ("forward", "fires", "trees", "joint", *_LASSO),
 }
 _TREES = ("forest", "tree", "boost", "gbm", "xgb", "patches", "rules", "vfdr")  # substrings of class names
 
@@ -132,10 +143,15 @@ class Auto(RowSelector):
         logistic regressions.
     task : {"classification", "regression"}, default="classification"
         Classification or regression. For regression, "linear" is a linear regression, and "naive-bayes" is unavailable.
+    objective : {"auto", "brier", "accuracy", "auc"}, default="auto"
+        What candidates are compared by: the Brier score relative to that of the proportions of the classes (a proper
+        score, which also sees whether probabilities rank the rows), the error rate, or 1 - AUC (of two classes; of
+        more, the Brier score). "auto": 1 - AUC if one of two classes has less than a tenth of the rows, otherwise the
+        Brier score. A numeric target is always compared by absolute errors.
     tolerance : float, default=0.01
-        Maximum difference in loss between the selected set and the best one: in the error rate, in 1 - AUC, or in mean
-        absolute deviations of a numeric target. The difference may not exceed one standard error either. 0: the best
-        set, regardless of its size.
+        Loss above that of the best set up to which a smaller one is preferred, including one standard error of the
+        difference: in units of the `objective` (the Brier score of the class proportions is 1), or in mean absolute
+        deviations of a numeric target. 0: the best set, regardless of its size.
     categorical : "all", list of int or str, or bool mask, optional
         Categorical features. Text columns and categorical columns of a frame are always included. They are encoded by
         their mean target, with trees up to ten categories of a feature by their index, and missing values by the mean
@@ -153,24 +169,24 @@ class Auto(RowSelector):
     sizes_ : ndarray of shape (n_candidates,), int64
         Number of features of each candidate.
     errors_ : ndarray of shape (n_candidates,), float64
-        Mean loss of each candidate's learner on the last rows: half of the tested ones, at most 2000. It is the error
-        rate; if one of two classes has less than a tenth of the rows, it is 1 - AUC, and only rows of that class count.
-        For regression it is the mean absolute error, divided by the mean absolute deviation of the last 1000 targets
-        from their mean; the loss of a row is at most 5.
+        Mean error of each candidate's learner on the last rows: half of the tested ones, at most 2000. It is the error
+        rate; if candidates are compared by AUC, it is 1 - AUC, and only rows of the rarer class count. For regression
+        it is the mean absolute error, divided by the mean absolute deviation of the last 1000 targets from their mean;
+        the error of a row is at most 5.
     excess_losses_ : ndarray of shape (n_candidates,), float64
-        Loss of each candidate above that of the best one.
+        Loss of each candidate above that of the best one, in units of the `objective`.
     allowed_ : ndarray of shape (n_candidates,), float64
-        Largest loss above the best one at which a candidate is as good: a standard error of the paired difference, at
-        most `tolerance`.
-    measure_ : {"accuracy", "auc", "mae"}
-        Current measure of the candidates.
+        Largest loss above the best one at which a candidate is as good: `tolerance` less a standard error of the paired
+        difference, at least 0.
+    measure_ : {"brier", "accuracy", "auc", "mae"}
+        Current objective of the comparison.
     switches_ : list of dict
         Changes of the selected candidate and their reasons. Keys: "row", "from", "to", "error_from" and "error_to"
         (`errors_` of both at that row) and "why". "better": the previous candidate was too far behind. "smaller": the
         new candidate is as good, with fewer features. "drift": a drift was detected.
     comparison_ : dict of str to ndarray
         The history of the comparison, one entry per batch (or per several batches, when there were many): "n_seen",
-        "followed" (number of the selected candidate), "errors" (of each candidate, shape (n_records, n_candidates)),
+        "followed" (number of the selected candidate), "errors" (as `errors_`, shape (n_records, n_candidates)),
         "n_tested" (rows on which they were measured).
     restarts_, drifts_ : list of int
         Row numbers at which the learners restarted, and at which the errors of the selected candidate rose.
@@ -206,12 +222,13 @@ class Auto(RowSelector):
     selection: a linear learner of fewer rows than features fits any labels, also noise. (Not for sparse rows.)
 
     If one of two classes is rare, predicting the other one is almost always correct, and the error rates of the
-    candidates hardly differ. The loss of a candidate on a row of the rare class is then the proportion of the other
-    rows of the batch that its learner ranks above it; its mean is 1 - AUC. When a class becomes rare (a tenth of the
-    rows), or is no longer rare (a fifth), the losses are reset.
+    candidates hardly differ; nor does the Brier score show how well rows are ranked. The loss of a candidate on a row
+    of the rare class is then the proportion of the other rows of the batch that its learner ranks above it; its mean is
+    1 - AUC. When a class becomes rare (a tenth of the rows), or is no longer rare (a fifth), the losses are reset.
 
-    The selectors compared are ``forward``, ``fires``, with up to 200 features ``joint`` (unweighted), and,
-    with trees, the importances of a forest, otherwise the Fisher score of all rows and of recent ones. If features are
+    The selectors compared are ``forward``, ``fires``, with up to 2000 features ``joint`` (unweighted), ``lasso`` and
+    ``frozen`` (the weights of a lasso of all rows, and of the first 1000), and, with trees, the importances of a
+    forest, otherwise the Fisher score of all rows and of recent ones. If features are
     added (:meth:`widen`), sizes that are fractions are updated when their number has doubled. A candidate keeps its
     losses and learner. A new candidate starts with the losses and the learner of the candidate that keeps every
     feature.
@@ -222,6 +239,7 @@ class Auto(RowSelector):
     References
     ----------
     Breiman, Friedman, Olshen, Stone (1984). Classification and Regression Trees, section 3.4.3 (one standard error).
+    Brier (1950). Verification of forecasts expressed in terms of probability, Monthly Weather Review 78.
     McNemar (1947). Note on the sampling error of the difference between correlated proportions, Psychometrika 12.
     Satopaa et al. (2011). Finding a "kneedle" in a haystack, ICDCS Workshops. Page (1954). Continuous inspection
     schemes, Biometrika 41. Frias-Blanco et al. (2015), IEEE TKDE 27(3) (HDDM-A).
@@ -264,6 +282,7 @@ class Auto(RowSelector):
         _learners.W (a, o, j)  _learners.b (a, o)
         _forests.feature (a, t, u) int32  _forests.value (a, t, u, o)  _forests.importance (j)
         _fit_at in [0, 2**62)
+        _lasso_at in [0, 2**62)
         _changed_at in [0, 2**62)
         _history.n_seen (g) int
         _history.followed (g) int64 in [0, a)
@@ -302,6 +321,7 @@ class Auto(RowSelector):
         n_features_to_select=(number("(0, inf)"), None),
         learner=(*_RANKERS, with_methods("an estimator", "fit", "predict")),
         task=("classification", "regression"),
+        objective=("auto", "brier", "accuracy", "auc"),
         tolerance=number("[0, 1]"),
         categorical=(COLUMNS, None),
         random_state=SEED,
@@ -313,6 +333,7 @@ class Auto(RowSelector):
         *,
         learner: Any = "linear",
         task: str = "classification",
+        objective: str = "auto",
         tolerance: float = 0.01,
         categorical: Any = None,
         random_state: Any = 0,
@@ -320,6 +341,7 @@ class Auto(RowSelector):
         self.n_features_to_select = n_features_to_select  # type: ignore[assignment]
         self.learner = learner
         self.task = task
+        self.objective = objective
         self.tolerance = tolerance
         self.categorical = categorical
         self.random_state = random_state
@@ -349,7 +371,7 @@ class Auto(RowSelector):
         self._target = TargetLevels() if self._is_regression() else None
         self._learners = self._new_learners(2)
         self._forests = Forests(len(self.candidates_), n_features, 1)
-        self._fit_at, self._changed_at = _FIRST_FOREST, 0
+        self._fit_at, self._changed_at, self._lasso_at = _FIRST_FOREST, 0, _BLOCK
         self._begun = 0
         self._pending = WaitingBlock(_BLOCK, n_features)
         self._window: tuple[tuple[Rows, Array, Array], ...] = ()
@@ -359,7 +381,7 @@ class Auto(RowSelector):
         self._level = self._alarm = 0  # last row at which (1) was 0; row of the last alarm
         self._paired = self._paired_young = PairedLosses(len(self.candidates_))
         self._resumed_at: dict[str, int] = dict.fromkeys(self._rankers, 0)
-        self._detector = HDDMA(1e-4, 1e-4)
+        self._detector = HDDMA(1e-4, 1e-4, dependence="auto")
         self.suspended_ = list[str]()
         self.drift_detected_, self.restarts_, self.drifts_ = False, list[int](), list[int]()
         self.switches_ = list[dict[str, Any]]()
@@ -378,8 +400,8 @@ class Auto(RowSelector):
         return [size for size in sizes if size < n_features] or [1]
 
     def _names_of_rankers(self, n_features: int) -> list[str]:
-        names = _RANKERS[self._kind]
-        return [name for name in names if name != "joint" or n_features <= _MOST_JOINT]
+        # The levels of wide sparse rows would be stored.
+        return [name for name in _RANKERS[self._kind] if name != "joint" or n_features <= _MOST_DENSE]
 
     @property
     def _kind(self) -> str:
@@ -410,7 +432,7 @@ class Auto(RowSelector):
             return self._resize(ForwardPartialCorrelation(max_columns=1000, task=self.task))
         if name == "fires":
             return self._resize(FIRES(model="gaussian") if self._is_regression() else FIRES())
-        return JointScreening(task=self.task) if name == "joint" else None
+        return JointScreening(task=self.task, max_paired=_PAIRED) if name == "joint" else None
 
     def _lay_out_candidates(self, n_features: int) -> None:
         self._n_rankers, self._laid_out_for = len(self._rankers), n_features
@@ -418,9 +440,12 @@ class Auto(RowSelector):
         for which, name in enumerate(self._rankers):
             candidates += [(f"{name} {size}", which, size) for size in self._sizes]
             if self._sizes_too:
-                candidates.append((f"{name} {'' if name == 'joint' else 'knee'}".strip(), which, n_features))
+                own = name if name in _OWN_SIZE else f"{name} knee"
+                candidates.append((own, which, n_features))
         self.candidates_ = [name for name, _, _ in candidates]
-        self._own_size = np.array([candidate.endswith(("knee", "joint")) for candidate in self.candidates_])
+        self._own_size = np.array(
+            [candidate.endswith("knee") or candidate in _OWN_SIZE for candidate in self.candidates_]
+        )
         self._which = np.array([which for _, which, _ in candidates])
         self._size = np.array([size for _, _, size in candidates])
         self._masks = np.ones((len(candidates), n_features), dtype=bool)
@@ -551,21 +576,21 @@ class Auto(RowSelector):
         if n == 0 or (is_forest and not self._forests.is_fitted):  # only one of the two classes
             self._history = self._history.with_block(self._rows + len(y), self._candidate, self.errors_, 0)
             return False
-        wrong, young = self._losses(X, y)
+        wrong, losses, young = self._losses(X, y)
         self._n_tested += n
         self._history = self._history.with_block(self._rows + len(y), self._candidate, wrong.mean(axis=1), n)
-        if young is not wrong:
+        if young is not None:
             old, fresh = (
-                losses[int(known.mean().argmin())].sum()
-                for losses, known in ((wrong, self._paired), (young, self._paired_young))
+                errors[int(known.mean().argmin())].sum()
+                for errors, known in ((wrong, self._paired), (young[0], self._paired_young))
             )
             self._ahead = max(0.0, self._ahead + float(old - fresh) - _SLACK * n)  # (1)
             self._level = self._rows if self._ahead == 0.0 else self._level
-            self._paired_young = self._paired_young.with_rows(young.T, weight[tested])
+            self._paired_young = self._paired_young.with_rows(young[1].T, weight[tested])
         # At first linear learners are trained on all features, not those of their candidate, so their losses are not
         # compared.
         if self._rows >= _BLOCK or not self._is_linear(X):
-            self._paired = self._paired.with_rows(wrong.T, weight[tested]).last(
+            self._paired = self._paired.with_rows(losses.T, weight[tested]).last(
                 max(_BLOCK, self._n_tested // 2)
             )
         unit = _MOST_LOSS if self._is_regression() else 1.0
@@ -583,11 +608,13 @@ class Auto(RowSelector):
             self._paired, self._paired_young = self._paired.last(0), self._paired_young.last(0)
 
     def _rarer_class(self) -> int:
-        """Return the class that is rare, -1 if none is."""
-        if self._is_regression():
+        """Return the class whose rows are ranked against those of the other one; -1 if rows are not ranked."""
+        if self._is_regression() or self.objective not in ("auto", "auc"):
             return -1
         counts = self._old.weight()
-        share = (1.0 if self._rare < 0 else 2.0) * _RARE  # hysteresis
+        share = (1.0 if self._rare < 0 else 2.0) * _RARE if self.objective == "auto" else 1.0  # hysteresis
+        if self.objective == "auc" and self._rare >= 0 and len(counts) == 2:
+            return self._rare
         is_rare = len(counts) == 2 and float(counts.min()) < share * float(counts.sum())
         return int(counts.argmin()) if is_rare else -1
 
@@ -598,31 +625,36 @@ class Auto(RowSelector):
         values = np.flatnonzero(y == self._rare)
         return values if len(values) < len(y) else values[:0]
 
-    def _losses(self, X: Rows, y: Array) -> tuple[Array, Array]:
-        """Return the losses of all candidates on the tested rows, of old learners and of young ones.
+    def _losses(self, X: Rows, y: Array) -> tuple[Array, Array, tuple[Array, Array] | None]:
+        """Return errors and losses of all candidates on the tested rows; those of young learners too, if they differ.
 
-        If a class is rare, error rates hardly differ. The error of a row is then the proportion of the rows of the
-        other class that are ranked above it, and the mean error of a candidate is 1 - AUC.
+        If candidates are ranked, both are the proportion of the rows of the other class that are ranked above the row,
+        and the mean of a candidate is 1 - AUC.
         """
 
-        def losses(scores: Array) -> Array:
+        def both(scores: Array, to_shares: Any) -> tuple[Array, Array]:
             if self._is_regression():
                 unit = max(self._centre_and_deviation()[1], 1e-300)
-                return np.asarray(np.minimum(np.abs(scores[:, :, 0] - y[:, None]).T / unit, _MOST_LOSS))
-            if self._rare < 0:
-                return np.asarray(predictions(scores) != y, np.float64)
-            return auc_loss(scores if self._rare == 1 else -scores, y == self._rare)
+                errors = np.minimum(np.abs(scores[:, :, 0] - y[:, None]).T / unit, _MOST_LOSS)
+                return errors, errors
+            if self._rare >= 0:
+                errors = auc_loss(scores if self._rare == 1 else -scores, y == self._rare)
+                return errors, errors
+            wrong = np.asarray(predictions(scores) != y, np.float64)
+            if self.objective == "accuracy":
+                return wrong, wrong
+            return wrong, brier_loss(to_shares(scores), y, self._old.weight())
 
         if self._is_linear(X):
-            young = wrong = losses(self._learners.scores(Scale(self._old).standardise(X), self._masks))
-            return wrong, young
+            scores = self._learners.scores(Scale(self._old).standardise(X), self._masks)
+            return *both(scores, logistic_shares), None
         if self._kind == "trees":
             scores = self._forests.scores(X)
             is_share = scores.shape[2] == 1 and not self._is_regression()
-            young = wrong = losses(scores - 0.5 if is_share else scores)
-            return wrong, young
-        wrong = losses(bayes_scores(X, self._old, self._masks))
-        return wrong, losses(bayes_scores(X, self._young, self._masks))
+            offset = 0.5 if is_share else 0.0
+            return *both(scores - offset, lambda margins: margins + offset), None
+        young = both(bayes_scores(X, self._young, self._masks), softmax_shares)
+        return *both(bayes_scores(X, self._old, self._masks), softmax_shares), young
 
     def _initial_candidate(self, X: Rows) -> int:
         """Return the candidate that is selected until the candidates can be compared: usually all features.
@@ -720,8 +752,14 @@ class Auto(RowSelector):
     def _update_ranks(self) -> None:
         """Rank the features by the scores of the active selectors."""
         ranks = self._ranks.copy()
+        lasso = self._fit_lasso()
         for at, (name, selector) in enumerate(self._rankers.items()):
             if name in self.suspended_:
+                continue
+            if name in _LASSO:
+                if lasso is not None and (name == "lasso" or self._rows <= _FROZEN):
+                    ranks[at][lasso[0]] = np.arange(ranks.shape[1])
+                    self._set_own_size(at, max(lasso[1], 1))
                 continue
             scores = self._scores_without_selector(name) if selector is None else selector.scores_
             if name == "joint":
@@ -733,6 +771,15 @@ class Auto(RowSelector):
             ranks[at] = _places(scores)
         self._ranks = ranks
         self._masks = ranks[self._which] < self._size[:, None]
+
+    def _fit_lasso(self) -> tuple[NDArray[np.intp], int] | None:
+        """Return the order of the features by a lasso, and how many of its weights are not 0, if it is due."""
+        if self._rows < self._lasso_at:
+            return None
+        following = self._rows + min(self._rows // 4, _LASSO_EVERY)
+        self._lasso_at = min(following, _FROZEN) if self._rows < _FROZEN else following
+        order: tuple[NDArray[np.intp], int] = self._rankers["forward"].lasso_order(_PENALTY)
+        return order
 
     def _set_own_size(self, ranker: int, size: int) -> None:
         self._size = np.where((self._which == ranker) & self._own_size, size, self._size)
@@ -747,13 +794,15 @@ class Auto(RowSelector):
         """Suspend selectors that are far behind, and resume one that leads."""
         if len(self._paired) < _ENOUGH // 2:  # too few rows to judge
             return
-        errors = self.errors_
-        best = errors.min()
+        losses = self._paired.mean()
+        best = losses.min()
         names = list(self._rankers)
         for at, name in enumerate(names):
             if self._rankers[name] is None:
                 continue
-            own = errors[self._which == at].min()
+            # The matrix of forward selection also yields the lasso.
+            mine = [at, names.index("lasso")] if name == "forward" else [at]
+            own = losses[np.isin(self._which, mine)].min()
             if name in self.suspended_:
                 if own <= best:
                     self._resume([name])
@@ -969,7 +1018,7 @@ class Auto(RowSelector):
         now = self._now()
         candidate = now._candidate
         if now.candidates_[candidate] == "all":
-            candidate = 1 + int(now.errors_[1:].argmin())
+            candidate = 1 + int(now._paired.mean()[1:].argmin())
         scores: NDArray[np.float64] = 1.0 - now._ranks[now._which[candidate]] / now.n_features_in_
         return scores
 
@@ -981,8 +1030,8 @@ class Auto(RowSelector):
 
     @property
     def errors_(self) -> NDArray[np.float64]:
-        """Mean loss of each candidate on the last tested rows."""
-        return self._paired.mean()
+        """Mean error of each candidate on the last tested rows."""
+        return self._history.recent(len(self._paired))
 
     @property
     def sizes_(self) -> NDArray[np.int64]:
@@ -1000,15 +1049,17 @@ class Auto(RowSelector):
     def allowed_(self) -> NDArray[np.float64]:
         """Largest loss above the best one at which a candidate counts as equally good."""
         _ = self.warming_up_
-        return np.minimum(self._paired.behind()[1], self.tolerance)
+        return np.maximum(self.tolerance - self._paired.behind()[1], 0.0)
 
     @property
     def measure_(self) -> str:
-        """Current measure of the candidates: "accuracy", "auc" if one of two classes is rare; "mae" for regression."""
+        """Current objective of the comparison: "brier", "accuracy" or "auc"; "mae" for regression."""
         _ = self.warming_up_
         if self._is_regression():
             return "mae"
-        return "accuracy" if self._rare < 0 else "auc"
+        if self._rare >= 0:
+            return "auc"
+        return "accuracy" if self.objective == "accuracy" else "brier"
 
     @property
     def n_replay(self) -> int:
@@ -1032,23 +1083,38 @@ class Auto(RowSelector):
         Returns
         -------
         dict
-            "candidates", "measure" (`measure_`), "n_seen" (at the end of each section), "followed" (the candidate
-            there), "share" (of the rows, by candidate, in decreasing order), "accuracy" (recent, or the AUC, of each
-            candidate, the best overall first), "switches" (the last 100), "n_switches", "restarts", "behind" and
-            "allowed" (of each candidate, at the end), "tolerance".
+            "candidates", "objective" (`measure_`), "measure" (of "accuracy": "accuracy", "auc" or "mae"), "n_seen" (at
+            the end of each section), "followed" (the candidate there), "share" (of the rows, by candidate, in
+            decreasing order), "accuracy" (recent, or the AUC, of each candidate, the best overall first), "switches"
+            (the last 100), "n_switches", "restarts", "behind" and "allowed" (of each candidate, at the end), "regret"
+            (loss of the selected candidate above that of all features, and of a selection frozen after 1000 rows of
+            about its size, each with the standard error of the
+            difference), "tolerance".
         """
         _ = self.warming_up_
+        regret = {}
+        for anchor in self._anchors():
+            behind, error = self._paired.behind(anchor)
+            regret[self.candidates_[anchor]] = [float(behind[self._candidate]), float(error[self._candidate])]
         return {
             "candidates": list(self.candidates_),
-            "measure": self.measure_,
+            "objective": self.measure_,
+            "measure": "accuracy" if self.measure_ == "brier" else self.measure_,
             **self._history.summary(self.candidates_, n_points),
             "switches": [dict(one) for one in self.switches_[-100:]],
             "n_switches": len(self.switches_),
             "restarts": list(self.restarts_),
             "behind": dict(zip(self.candidates_, self.excess_losses_.tolist(), strict=True)),
             "allowed": dict(zip(self.candidates_, self.allowed_.tolist(), strict=True)),
+            "regret": regret,
             "tolerance": float(self.tolerance),
         }
+
+    def _anchors(self) -> list[int]:
+        """Return the candidates that need no comparison: all features, and the frozen selection nearest in size."""
+        off = np.abs(self._size - self._size[self._candidate])
+        is_frozen = np.array([one.partition(" ")[0] == "frozen" for one in self.candidates_])
+        return [*np.flatnonzero(self._which < 0), *np.flatnonzero(is_frozen)[off[is_frozen].argsort()[:1]]]
 
 
 def kind_of_learner(learner: Any) -> str:
@@ -1108,7 +1174,7 @@ def _keys(candidates: list[str]) -> dict[tuple[str, str | int], int]:
     keys: dict[tuple[str, str | int], int] = {}
     for at, candidate in enumerate(candidates):
         selector, _, size = candidate.partition(" ")
-        is_own = size == "knee" or candidate == "joint"
+        is_own = size == "knee" or candidate in _OWN_SIZE
         keys[selector, "knee" if is_own else sum(known == selector for known, _ in keys)] = at
     return keys
 

@@ -100,6 +100,14 @@ class History:
         other.errors, other.followed = self.errors.take(origin, axis=1), goes_to[self.followed]
         return other
 
+    def recent(self, n_rows: int) -> NDArray[np.float64]:
+        """Return the mean error of each candidate over the last records with `n_rows` tested rows together."""
+        n_tested = self.n_tested[: self.n_records]
+        first = max(int((n_tested[::-1].cumsum()[::-1] >= n_rows).sum()) - 1, 0)
+        total = max(float(n_tested[first:].sum()), 1.0)
+        mean: NDArray[np.float64] = n_tested[first:] @ self.errors[first : self.n_records] / total
+        return mean
+
     def records(self) -> dict[str, NDArray[Any]]:
         """Return "n_seen", "followed", "errors" and "n_tested", with a row for each record."""
         names = ("n_seen", "followed", "errors", "n_tested")

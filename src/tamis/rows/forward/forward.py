@@ -59,6 +59,7 @@ from tamis.base.declarations import Claims, Inputs
 from tamis.base.rows import check_mergeable, feature_names, joint_classes
 from tamis.merging import MERGE_DOCS
 from tamis.rows.forward.error_watch import ErrorWatch
+from tamis.rows.forward.lasso import lasso_scores
 from tamis.rows.forward.linear_model import guess, inverse, inverse_root, solve, target_scales, unscale
 from tamis.rows.forward.marginals import Marginals
 from tamis.rows.forward.recency import Recency, standardise
@@ -579,6 +580,24 @@ class ForwardPartialCorrelation(RowSelector):
         return of_each.sum(axis=0)
 
     # -- read-outs -----------------------------------------------------------------------------------------
+
+    def lasso_order(self, penalty: float) -> tuple[NDArray[np.intp], int]:
+        """Return the features in descending order of their weights in a lasso of the matrix, and how many are not 0.
+
+        Features of weight 0 follow by their correlation with the target; those outside of the matrix come last.
+
+        Parameters
+        ----------
+        penalty : float
+            Of the absolute weights of standardised features, for a standardised target.
+        """
+        _ = self.warming_up_
+        weights, ties = np.zeros((2, self.n_features_in_))
+        if self._scatter.weight > 0.0:
+            weights[self._columns], ties[self._columns] = lasso_scores(
+                self._scatter, len(self._columns), penalty
+            )
+        return np.lexsort((-ties, -weights)), int(np.count_nonzero(weights))
 
     def _now(self) -> Self:
         """Return self, or a copy that has learned the pending rows if these are many."""

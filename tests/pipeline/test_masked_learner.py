@@ -11,7 +11,7 @@ from sklearn.linear_model import Perceptron, SGDClassifier
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
 from tamis import DISCUSS, FIRES, FisherScore, RandomSubset, StreamPipeline, load, prequential, save
-from tamis.evaluate.prequential.pairs import Ordered, Pair, mean_and_spread
+from tamis.evaluate.prequential.pairs import Ordered, Pair, Tested, mean_and_spread
 from tamis.learners import HoeffdingTree, ResetOnDrift, WeightedKNN, WeightedNaiveBayes
 from tamis.pipeline.masked_learner import MaskedLearner
 from tamis.pipeline.scaling import RunningScale, wants_scale
@@ -219,8 +219,8 @@ def test_random_draws_follow_a_selector_that_decides_how_many():
         "random", Ordered(np.arange(8)[::-1]), MaskedLearner(learner, np.array([0, 1])), False, 100
     )
     for size in (2, 5, 8, 3):
-        baseline.follow(size, 8)
-        baseline.test_and_train((X[:50], y[:50]), (X[:50], y[:50]), np.array([0, 1]), None)
+        batch = Tested(X[:50], y[:50], (X[:50], y[:50]), np.array([0, 1]), None, n_selected=size)
+        baseline.test_and_train(batch)
         expected = np.where(np.arange(8) >= 8 - size, X[:50], 0)
         np.testing.assert_array_equal(baseline.learner.model.seen_[-1], expected)
     result = prequential((X, y), DISCUSS(3), GaussianNB())

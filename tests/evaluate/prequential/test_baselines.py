@@ -8,6 +8,7 @@ import pytest
 import tamis
 from tamis import FIRES, Perceptron, SGDLogisticRegression, prequential
 from tamis.evaluate.prequential import pairs as pairs_module
+from tamis.evaluate.prequential.pairs import Draws
 from tamis.rows import Auto
 
 
@@ -23,16 +24,16 @@ def test_one_pass_is_the_same_as_one_draw_after_the_other(selector, learner, rng
     y[:700] = np.where(X[:700, 2] > 0.8, "other", y[:700]) if learner is not Perceptron else y[:700]
     X[:, 7] *= 1e3
     called = []
-    together = pairs_module.test_and_train_together
+    together = Draws.test_and_train_linear
 
     def counted(*args):
         called.append(together(*args))
         return called[-1]
 
-    monkeypatch.setattr(pairs_module, "test_and_train_together", counted)
+    monkeypatch.setattr(Draws, "test_and_train_linear", counted)
     found = prequential((X, y), selector(), learner(), n_draws=4, batch_size=70)
     assert sum(called) > 10
-    monkeypatch.setattr(pairs_module, "test_and_train_together", lambda *args: False)
+    monkeypatch.setattr(Draws, "test_and_train_linear", lambda *args: False)
     expected = prequential((X, y), selector(), learner(), n_draws=4, batch_size=70)
     names = [name for name in found.frames["steps"] if "seconds" not in name and "bytes" not in name]
     for name in names:

@@ -1,4 +1,7 @@
-"""The pairs beside a run: a selector that ignores the stream's drifts, and a copy of the learner.
+"""The pairs of a run, a selector and a learner each; a batch is ``for pair in pairs: pair.test_and_train(batch)``.
+
+The first is the pair that is evaluated, :class:`Selected`. Beside it, each with a copy of the learner, are selectors
+that ignore the drifts of the stream:
 
 | name | selector |
 | --- | --- |
@@ -6,21 +9,25 @@
 | all | every column |
 | frozen | the columns that an L1-regularised model of the first rows ranks highest (`frozen.py`) |
 
-Each is tested and trained on the same batches in the same order, with as many columns as are selected. The random draws
-share one copy of the learner if the number of columns varies and the learner predicts from some of the columns as if it
-had been trained with these alone. The majority class and the previous label need no learner: `RunningMetrics` has them.
+Each predicts a batch, is scored, and learns the rows whose labels arrived, in the same order, with as many columns as
+are selected. The random draws share one copy of the learner if the number of columns varies and the learner predicts
+from some of the columns as if it had been trained with these alone. The majority class and the previous label need no
+learner: `RunningMetrics` has them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from tamis._kernels import compilation
 from tamis._validation import Array, Rows, encode_labels
 from tamis.evaluate.metrics.ranking import SlidingAUC
 from tamis.evaluate.prequential.frozen import FirstRows
@@ -29,9 +36,143 @@ from tamis.learners.reset import ResetOnDrift
 from tamis.options import RunOptions
 from tamis.pipeline.masked_learner import MaskedLearner, View
 from tamis.pipeline.scaling import RunningScale
+from tamis.pipeline.selective_learner import SelectiveLearner
 from tamis.streams.stream import Batch
 
-__all__ = ["Ordered", "Pair", "make_pairs", "scores_of", "test_and_train"]
+__all__ = ["Draws", "Ordered", "Pair", "Predicted", "Selected", "Tested", "clock", "make_pairs", "scores_of"]
+
+
+@dataclass
+class Tested:
+    """A batch that every pair predicts and learns.
+
+    Attributes
+    ----------
+    X, y : rows and labels, or None
+        The rows to predict; None in the first batch, which only trains.
+    due : (X, y) or None
+        The rows whose labels arrived with it.
+    classes : ndarray
+        The labels including those of `due`.
+    scale : RunningScale or None
+    labels : ndarray or None
+        The labels of which each has scores that are ranked, if those of two classes are not.
+    positive : object
+        The label whose scores are ranked, of two; None: scores are not requested, or not of two classes.
+    n_selected : int
+        The number of columns that every baseline gets; set by the first pair.
+    predicted : Predicted or None
+        The predictions of the first pair.
+    """
+
+    X: Rows | None
+    y: Array | None
+    due: Batch | None
+    classes: Array
+    scale: RunningScale | None
+    labels: Array | None = None
+    positive: Any = None
+    n_selected: int = 0
+    predicted: Predicted | None = None
+
+
+class Predicted(NamedTuple):
+    """What the evaluated pair predicted of a batch, with which columns, and the time it took."""
+
+    labels: Array
+    scores: Array | None  # of the positive class, or a column for each of more classes
+    probabilities: tuple[Array, Array] | None  # a column for each of these classes
+    # Classes and scores of the rows whose labels arrived; None: those of the batch.
+    labelled: tuple[Array, Array] | None
+    mask: NDArray[np.bool_] | None
+    support: NDArray[np.intp] | None
+    seconds: tuple[float, float, float]  # to select, to predict, to learn
+
+
+class Selected:
+    """The pair that is evaluated.
+
+    Parameters
+    ----------
+    models : SelectiveLearner
+    is_paper : bool
+        Whether the selector learns the batch before it is predicted.
+    wants_probabilities : bool
+        Whether a metric needs them.
+    hide : callable
+        Removes the values that arrive later from rows.
+    """
+
+    declared: Array | None = None  # the labels known before the first batch
+
+    def __init__(
+        self, models: SelectiveLearner, *, is_paper: bool, wants_probabilities: bool, hide: Callable[[Rows], Rows]
+    ) -> None:  # fmt: skip
+        self.models, self.is_paper, self.hide = models, is_paper, hide
+        self.wants_probabilities = wants_probabilities
+
+    def test_and_train(self, batch: Tested) -> None:
+        """Predict the rows, then learn from those whose labels arrived with them."""
+        models, due, renewed = self.models, batch.due, False
+        if batch.X is None:
+            if due is not None:
+                models.learn_first(*due, batch.classes, self.declared)
+            self._tell_size(batch, models.support)
+            return
+        t0 = clock()
+        if self.is_paper:
+            models.update_selector(batch.X, batch.y)
+            renewed = models.select()
+            if renewed and not models.tries_resets:  # before the learner has seen this batch
+                models.reset(batch.classes)
+                renewed = False
+        t1 = clock()
+        mask, support = models.mask, models.support
+        view = models.learner.view(batch.X, mask, support, batch.scale)
+        t2 = clock()
+        labels, scores = self._predict(view, batch)
+        probabilities = models.learner.probabilities(view) if self.wants_probabilities else None
+        t3 = clock()
+        # The selector first, as it validates: a rejected batch changes no pair.
+        if due is not None and not self.is_paper:
+            if models.selector is not None:
+                models.selector.partial_fit(*due)
+            renewed = models.select()
+        t4 = clock()
+        labelled = None if batch.positive is None else self._labelled_scores(batch, mask, support)
+        if due is not None:
+            is_known = (renewed and not models.tries_resets) or due[0] is batch.X
+            known = view if is_known else models.learner.view(due[0], mask, support, batch.scale)
+            models.update_learner(known, *due, batch.classes, renewed=renewed)
+        seconds = (t1 - t0 + t4 - t3, t3 - t2, clock() - t4)
+        batch.predicted = Predicted(labels, scores, probabilities, labelled, mask, support, seconds)
+        self._tell_size(batch, models.support if support is None else support)
+
+    def _tell_size(self, batch: Tested, support: NDArray[np.intp] | None) -> None:
+        batch.n_selected = self.models.n_features if support is None else len(support)
+
+    def _predict(self, view: View, batch: Tested) -> tuple[Array, Array | None]:
+        """Return labels, and the scores that are ranked if that is requested: of one of two classes, or of all."""
+        learner = self.models.learner
+        if batch.positive is not None and learner.n_known_classes == 2:
+            return learner.predict_with_scores(view, batch.positive)
+        batch.positive = None
+        if batch.labels is not None and learner.n_known_classes:
+            return learner.predict_with_class_scores(view, batch.labels)
+        return learner.predict(view), None
+
+    def _labelled_scores(
+        self, batch: Tested, mask: NDArray[np.bool_] | None, support: NDArray[np.intp] | None
+    ) -> tuple[Array, Array] | None:
+        """Return the class and the scores of rows whose labels were delayed; None: they are those of the batch."""
+        if batch.due is None:
+            return np.zeros(0, dtype=bool), np.zeros(0)
+        X, y = batch.due
+        if X is batch.X:
+            return None
+        learner = self.models.learner
+        view = learner.view(self.hide(X), mask, support, self.models.scale)
+        return np.asarray(y == batch.positive), learner.scores_of(batch.positive, view)
 
 
 class Ordered:
@@ -72,37 +213,42 @@ class Pair:
         self._ring = np.zeros(window)
         self.auc = SlidingAUC(max(2, window)) if ranks else None
 
-    def follow(self, n_selected: int, n_features: int) -> None:
+    def follow(self, batch: Tested) -> None:
         """Select as many features as are currently selected."""
-        before, order = self.columns, self.selector.order
-        if order is None or n_selected == n_features:
+        before, order, n_selected = self.columns, self.selector.order, batch.n_selected
+        if order is None or n_selected == len(order):
             self.columns = None
         elif before is None or len(before) != n_selected:
             self.columns = np.sort(order[:n_selected])
         if self.is_fixed and self.columns is not before and self.learner.n_known_classes:
             self.learner.reset()  # fitted before the first selection, on other columns
-
-    def test_and_train(
-        self, tested: Batch | None, due: Batch | None, classes: Array, scale: RunningScale | None, positive: Any = None
-    ) -> None:  # fmt: skip
-        """Predict and score rows, then learn from those whose labels arrived with them.
-
-        The AUC is that of the scores of the `positive` of two classes; None: the run has no scores of this batch.
-        """
         if self.selector.first and self.columns is not None:  # selected since the batch before
             for X, y in self.selector.first if self.is_fixed else ():
-                self.learner.learn(self._view(X, scale), y, self.learner.classes)
+                self.learner.learn(self._view(X, batch.scale), y, self.learner.classes)
             self.selector.first = []
-        view = None
-        if tested is not None:
-            view = self._view(tested[0], scale)
-            self._test(view, tested[1], positive)
-        if due is not None:
-            if view is None or tested is None or due[0] is not tested[0]:
-                view = self._view(due[0], scale)
-            self.learner.learn(view, due[1], classes)
-            if isinstance(self.selector, FirstRows) and self.selector.order is None:
-                self.selector.learn(whole(due[0]), due[1])
+
+    def test_and_train(self, batch: Tested) -> None:
+        """Predict and score the rows, then learn from those whose labels arrived with them."""
+        self.follow(batch)
+        self.learn(batch, self.test(batch))
+
+    def test(self, batch: Tested) -> View | None:
+        """Predict and score the rows; return the learner's view of them."""
+        if batch.X is None or batch.y is None:
+            return None
+        view = self._view(batch.X, batch.scale)
+        self._test(view, batch.y, batch.positive)
+        return view
+
+    def learn(self, batch: Tested, view: View | None = None) -> None:
+        """Learn from the rows whose labels arrived; `view` is that of the rows to predict."""
+        if batch.due is None:
+            return
+        X, y = batch.due
+        view = view if view is not None and X is batch.X else self._view(X, batch.scale)
+        self.learner.learn(view, y, batch.classes)
+        if isinstance(self.selector, FirstRows) and self.selector.order is None:
+            self.selector.learn(whole(X), y)
 
     def _test(self, view: View, y: Array, positive: Any) -> None:
         if self.auc is None or positive is None or self.learner.n_known_classes != 2:
@@ -180,7 +326,7 @@ class Pair:
 def make_pairs(
     learner: MaskedLearner, n_features: int, options: RunOptions, *, is_fixed: bool, ranks: bool, is_regression: bool,
     categorical: Sequence[int],
-) -> list[Pair]:  # fmt: skip
+) -> list[Draws | Pair]:  # fmt: skip
     """Return the pairs that the options request: the random draws, all columns, and the frozen selection."""
     if options.baselines == "none":
         return []
@@ -195,52 +341,53 @@ def make_pairs(
     if options.frozen_after:
         selectors.append(("frozen", FirstRows(options.frozen_after, is_regression, categorical)))
     copies += [learner.another() for _ in selectors[n_draws:]]
-    return [
+    pairs = [
         Pair(name, selector, copy, is_fixed or name == "all", options.window, ranks)
         for (name, selector), copy in zip(selectors, copies, strict=True)
     ]
+    return [*([Draws(pairs[:n_draws])] if n_draws else []), *pairs[n_draws:]]
 
 
-def test_and_train(
-    pairs: list[Pair], tested: Batch | None, due: Batch | None, classes: Array, scale: RunningScale | None,
-    positive: Any, n_selected: int, n_features: int,
-) -> None:  # fmt: skip
-    """Test and train each pair on a batch; see :meth:`Pair.test_and_train`."""
-    for pair in pairs:
-        pair.follow(n_selected, n_features)
-    draws = [pair for pair in pairs if pair.name == "random"]
-    together = test_and_train_together(draws, tested, due, classes, scale, positive)
-    for pair in pairs[len(draws) :] if together else pairs:
-        pair.test_and_train(tested, due, classes, scale, positive)
+class Draws:
+    """The random draws: each like the other pairs, but in one pass if they share a learner, or are linear."""
 
+    def __init__(self, pairs: list[Pair]) -> None:
+        self.pairs = pairs
 
-def test_and_train_together(
-    draws: list[Pair], tested: Batch | None, due: Batch | None, classes: Array, scale: RunningScale | None,
-    positive: Any,
-) -> bool:  # fmt: skip
-    """Test and train the draws in one pass if they share a learner, or are linear; return whether that was done."""
-    if len(draws) > 1 and draws[0].learner is draws[1].learner:
-        for draw in draws:
-            if tested is not None:
-                draw.test_and_train(tested, None, classes, scale, positive)
-        if due is not None:
-            draws[0].test_and_train(None, due, classes, scale)
+    def test_and_train(self, batch: Tested) -> None:
+        """Test and train each draw on a batch."""
+        for pair in self.pairs:
+            pair.follow(batch)
+        if self._is_shared:
+            for pair in self.pairs:
+                pair.test(batch)
+            self.pairs[0].learn(batch)
+        elif not self.test_and_train_linear(batch):
+            for pair in self.pairs:
+                pair.learn(batch, pair.test(batch))
+
+    @property
+    def _is_shared(self) -> bool:
+        return len(self.pairs) > 1 and self.pairs[0].learner is self.pairs[1].learner
+
+    def test_and_train_linear(self, batch: Tested) -> bool:
+        """Test and train linear learners by one kernel; return whether that was possible."""
+        models: list[Any] = [draw.learner.model for draw in self.pairs]
+        if len(models) < 2 or not hasattr(models[0], "_coef_") or batch.due is None:
+            return False
+        (X, y), learners = batch.due, [draw.learner for draw in self.pairs]
+        if X is not batch.X or sp.issparse(X) or not are_alike(models):
+            return False
+        if any(one.n_known_classes != len(batch.classes) or one.way != "zeros" for one in learners):
+            return False
+        subsets = [np.arange(X.shape[1]) if draw.columns is None else draw.columns for draw in self.pairs]
+        rows = whole(X)
+        rows = np.ascontiguousarray(rows, np.float64) if batch.scale is None else batch.scale.transform(rows)
+        codes = encode_labels(y, models[0].classes_)[0]
+        margins = predict_and_train(models, rows, np.stack(subsets), codes)
+        for draw, of_draw in zip(self.pairs, margins, strict=True):
+            draw.count_margins(of_draw, y, batch.positive)
         return True
-    models: list[Any] = [draw.learner.model for draw in draws]
-    if len(draws) < 2 or not hasattr(models[0], "_coef_") or tested is None or due is None:
-        return False
-    (X, y), learners = due, [draw.learner for draw in draws]
-    if X is not tested[0] or sp.issparse(X) or not are_alike(models):
-        return False
-    if any(one.n_known_classes != len(classes) or one.way != "zeros" for one in learners):
-        return False
-    subsets = [np.arange(X.shape[1]) if draw.columns is None else draw.columns for draw in draws]
-    rows = whole(X)
-    rows = np.ascontiguousarray(rows, np.float64) if scale is None else scale.transform(rows)
-    codes = encode_labels(y, models[0].classes_)[0]
-    for draw, margins in zip(draws, predict_and_train(models, rows, np.stack(subsets), codes), strict=True):
-        draw.count_margins(margins, y, positive)
-    return True
 
 
 def scores_of(pairs: list[Pair], has_ranks: bool) -> tuple[float, ...]:
@@ -294,3 +441,8 @@ def whole(X: Rows) -> Rows:
     imputed = X.copy()
     imputed.data = np.nan_to_num(imputed.data, nan=0.0)
     return imputed
+
+
+def clock() -> float:
+    """Return the time of a clock that stops while kernels are compiled."""
+    return time.perf_counter() - compilation.seconds

@@ -28,14 +28,22 @@ from tamis.evaluate.metrics.selection import score_rows
 from tamis.evaluate.metrics.size import state_bytes
 from tamis.evaluate.metrics.stability import SlidingStability
 from tamis.evaluate.prequential.delayed import Delay, DelayedLabels
-from tamis.evaluate.prequential.pairs import Pair, make_pairs, scores_of, test_and_train
+from tamis.evaluate.prequential.pairs import (
+    Draws,
+    Pair,
+    Predicted,
+    Selected,
+    Tested,
+    clock,
+    make_pairs,
+    scores_of,
+)
 from tamis.evaluate.prequential.result import Frame, PrequentialResult, Step
 from tamis.evaluate.prequential.run_log import RunLog
 from tamis.evaluate.prequential.settings import features_of, plain, settings_of
 from tamis.evaluate.prequential.task import REGRESSION, Task
 from tamis.options import RunOptions
 from tamis.persistence.attributes import check_attributes
-from tamis.pipeline.masked_learner import View
 from tamis.pipeline.scaling import RunningScale
 from tamis.pipeline.selective_learner import SelectiveLearner
 from tamis.rows.random_subset import RandomSubset
@@ -60,16 +68,10 @@ class _BatchOutcome(NamedTuple):
     codes: Array  # or the numeric targets
     arrived: Array  # those that arrived with the batch
     upto: NDArray[np.int64]  # how many of them after each row
-    labels: Array  # as predicted
-    probabilities: tuple[Array, Array] | None  # a column for each of these classes
     positive: Array | None  # which rows are of the positive class, where there are scores of two classes
-    scores: Array | None  # of the positive class, or a column for each of more classes
-    # Classes and scores of the rows whose labels arrived; None: those of the batch.
-    labelled: tuple[Array, Array] | None
-    mask: NDArray[np.bool_] | None
-    support: NDArray[np.intp] | None
     baselines: tuple[float, ...]
     seconds: tuple[float, ...]
+    predicted: Predicted
 
 
 def _delay_of(stream: Stream, options: RunOptions) -> Delay:
@@ -119,9 +121,9 @@ class Run:
         delayed.blocks[][0] (B, f)  delayed.blocks[][1] (B) labels  delayed.blocks[][2] (B) float in [-inf, inf]
         delayed.blocks[][3] (B) in [0, n_seen)
         pair.n_features (=f)  pair.n_seen in [n_seen, n_seen]
-        pairs[].selector.order in [0, n_features)  pairs[].columns in [0, n_features)  pairs[]._ring finite
-        pairs[].n_seen in [0, n_seen]  pairs[].total finite
-        pairs[].selector.first[][0] (R, f)  pairs[].selector.first[][1] (R) labels
+        baselines[].selector.order in [0, n_features)  baselines[].columns in [0, n_features)  baselines[]._ring finite
+        baselines[].n_seen in [0, n_seen]  baselines[].total finite
+        baselines[].selector.first[][0] (R, f)  baselines[].selector.first[][1] (R) labels
     """)
 
     def __init__(self, stream: Stream, selector: Any, learner: Any, options: RunOptions, task: Task) -> None:
@@ -137,7 +139,6 @@ class Run:
         )  # fmt: skip
         self.labels = classes  # all labels so far, in the order of their codes; the learner may know fewer
         self.delayed = DelayedLabels(_delay_of(stream, options), options.max_waiting)
-        self.pairs: list[Pair] = []  # beside the selection
         self.metrics: RunningMetrics | RunningErrors = (
             RunningErrors if task is REGRESSION else RunningMetrics
         )(options.window)
@@ -157,6 +158,13 @@ class Run:
         self.target_series = np.zeros(SERIES_SIZE)  # of a regression
         self.tracked = _tracked_metrics(options, learner, task)
         self.settings["metrics"] = [one.name for one in self.tracked]
+        self.own = Selected(
+            self.pair, is_paper=options.protocol == "paper", hide=self._hide_delayed_values,
+            wants_probabilities=any(one.metric.takes == "probabilities" for one in self.tracked),
+        )  # fmt: skip
+        self.pairs: list[Selected | Draws | Pair] = [
+            self.own
+        ]  # the first is evaluated, the others are baselines
         self.records = RunLog(options.keep_steps, task, self.settings["metrics"])
         self.rows_per_block = options.rows_per_block
         self.pending: deque[_BatchOutcome] = deque()  # steps that are not written yet
@@ -181,16 +189,16 @@ class Run:
         start, most = self.n_seen, self.options.max_rows
         if most is not None and start >= most:
             return
-        self._clock, self._compiling, begin = time.perf_counter(), compilation.seconds, _clock()
+        self._clock, self._compiling, begin = time.perf_counter(), compilation.seconds, clock()
         for X, y in self.stream.batches(self.rows_per_block, start=start):
-            self._reading += _clock() - begin
+            self._reading += clock() - begin
             start += len(y)
             if most is not None and start >= most:
                 n_rows = len(y) - (start - most)
                 yield X[:n_rows], y[:n_rows]
                 return
             yield X, y
-            begin = _clock()
+            begin = clock()
 
     def process_block(self, X: Rows, y: Array) -> None:
         """Process rows that were read together, in batches of a size chosen from the rows before."""
@@ -326,12 +334,12 @@ class Run:
 
     def _train_first(self, X: Rows, y: Array) -> None:
         """Train on the first rows that have labels."""
-        classes, scale = self._classes_with(y), self._frozen_scale(X)
-        self.pair.learn_first(X, y, classes, self.stream.classes)
-        self._initialize_pairs()
-        support = self.pair.support
-        n_selected = self.n_features if support is None else len(support)
-        test_and_train(self.pairs, None, (X, y), classes, scale, None, n_selected, self.n_features)
+        batch = Tested(None, None, (X, y), self._classes_with(y), self._frozen_scale(X))
+        self.own.declared = self.stream.classes
+        self.own.test_and_train(batch)
+        self._add_baselines()
+        for pair in self.pairs[1:]:
+            pair.test_and_train(batch)
 
     def _frozen_scale(self, X: Rows) -> RunningScale | None:
         """Return the scale before the labels of a batch are known: the targets of its categories must not leak."""
@@ -340,43 +348,17 @@ class Run:
     def _test_and_train(
         self, X: Rows, y: Array, codes: Array, due: Batch | None, upto: NDArray[np.int64]
     ) -> None:
-        begin = _clock()
-        pair, paper, renewed = self.pair, self.options.protocol == "paper", False
-        classes = pair.learner.classes if due is None else self._classes_with(due[1])
-        t0 = _clock()
-        if paper:
-            pair.update_selector(X, y)
-            renewed = pair.select()
-            if renewed and not pair.tries_resets:  # before the learner has seen this batch
-                pair.reset(classes)
-                renewed = False
-        t1 = _clock()
-        mask, support, scale = pair.mask, pair.support, self._frozen_scale(X)
-        view = pair.learner.view(X, mask, support, scale)
-        t2 = _clock()
-        labels, scores = self._predict(view)
-        asks = any(one.metric.takes == "probabilities" for one in self.tracked)
-        probabilities = pair.learner.probabilities(view) if asks else None
-        t3 = _clock()
-        # The selector first, as it validates: a rejected batch changes neither of them.
-        if due is not None and not paper:
-            if pair.selector is not None:
-                pair.selector.partial_fit(*due)
-            renewed = pair.select()
-        asked = None if scores is None or scores.ndim == 2 else self.positive
-        positive = None if asked is None else np.asarray(y == asked)
-        t4 = _clock()
-        labelled = None if asked is None else self._labelled_scores(due, X, mask, support)
-        if due is not None:
-            is_known = (renewed and not pair.tries_resets) or due[0] is X
-            known = view if is_known else pair.learner.view(due[0], mask, support, scale)
-            pair.update_learner(known, *due, classes, renewed=renewed)
-        t5 = _clock()
-        used = pair.support if support is None else support
-        n_selected = self.n_features if used is None else len(used)
-        test_and_train(self.pairs, (X, y), due, classes, scale, asked, n_selected, self.n_features)
-        beside = _clock() - t5
-        pair.update_scale(X, self._complete_rows(X, due))
+        begin, models = clock(), self.pair
+        classes = models.learner.classes if due is None else self._classes_with(due[1])
+        every = self.labels if self.auc is None and self.macro_auc is not None else None
+        batch = Tested(X, y, due, classes, self._frozen_scale(X), every, self._ranked_label())
+        own = 0.0
+        for pair in self.pairs:
+            pair.test_and_train(batch)
+            own = own or clock()
+        beside, done = clock() - own, batch.predicted
+        assert done is not None
+        models.update_scale(X, self._complete_rows(X, due))
         self.n_seen += len(y)
         seldom = max(1, _SCORE_INTERVAL // self.rows_per_block)
         if self.n_steps % min(seldom, 1 + self.n_steps // _SHORT_RUN_STEPS) == 0:
@@ -384,41 +366,37 @@ class Run:
         # 8 to 16 times for each doubling of the rows: a fixed schedule, so that every run measures at the same rows.
         at, beyond = divmod(self.n_steps, seldom)
         if beyond == 0 and at % (1 << max(0, at.bit_length() - 4)) == 0:
-            self.model_bytes = state_bytes(self.selector, pair.learner.model)
-        own = (t1 - t0 + t4 - t3, t3 - t2, t5 - t4, beside, _clock() - begin - beside)
+            self.model_bytes = state_bytes(self.selector, models.learner.model)
         now, compiling = time.perf_counter(), compilation.seconds
-        seconds = (*own, self._reading, compiling - self._compiling, now - self._clock)
+        seconds = (
+            *done.seconds, beside, clock() - begin - beside,
+            self._reading, compiling - self._compiling, now - self._clock,
+        )  # fmt: skip
         self._clock, self._compiling, self._reading = now, compiling, 0.0
-        self.batch = (X, y, labels)
-        taken = _BatchOutcome(
-            self.n_steps,
-            self.n_seen,
-            codes,
-            codes[:0] if due is None else self._codes_of(due, X, codes),
-            upto,
-            labels,
-            probabilities,
-            positive,
-            scores,
-            labelled,
-            mask,
-            support,
-            scores_of(self.pairs, bool(self.task.ranks)),
-            seconds,
+        self.batch = (X, y, done.labels)
+        arrived = codes[:0] if due is None else self._codes_of(due, X, codes)
+        positive = None if batch.positive is None else np.asarray(y == batch.positive)
+        baselines = scores_of(self.baselines, bool(self.task.ranks))
+        self.pending.append(
+            _BatchOutcome(self.n_steps, self.n_seen, codes, arrived, upto, positive, baselines, seconds, done)
         )
-        self.pending.append(taken)
         self.n_steps += 1
         if len(self.pending) == _STEPS_PER_BLOCK:
             self.write()
 
-    # -- beside the selection ------------------------------------------------------------------------------
+    # -- pairs ---------------------------------------------------------------------------------------------
 
-    def _initialize_pairs(self) -> None:
-        """Create the pairs that use other columns, if there is a selection to compare with."""
+    @property
+    def baselines(self) -> list[Pair]:
+        """The pairs beside the one that is evaluated."""
+        return [one for pair in self.pairs[1:] for one in (pair.pairs if isinstance(pair, Draws) else [pair])]
+
+    def _add_baselines(self) -> None:
+        """Add the pairs that use other columns, if there is a selection to compare with."""
         if self.selector is None or isinstance(self.selector, RandomSubset):
             return
         with contextlib.suppress(TypeError):  # a third-party learner that cannot be cloned
-            self.pairs = make_pairs(
+            self.pairs += make_pairs(
                 self.pair.learner,
                 self.n_features,
                 self.options,
@@ -428,38 +406,21 @@ class Run:
                 categorical=features_of(self.stream, self.options)[1],
             )
 
-    # -- learner -------------------------------------------------------------------------------------------
-
-    def _predict(self, view: View) -> tuple[Array, Array | None]:
-        """Return labels, and the scores that are ranked if that is requested: of one of two classes, or of all."""
+    def _ranked_label(self) -> Any:
+        """Return the label of two whose scores are ranked; None without such scores."""
         learner = self.pair.learner
-        if self.auc is None and self.macro_auc is not None and learner.n_known_classes:
-            return learner.predict_with_class_scores(view, self.labels)
         if self.auc is None or learner.n_known_classes != 2:
-            return learner.predict(view), None
-        first, second = learner.model.classes_
+            return None
         if self.positive is None:
-            self.positive = self._rarer_label(first, second)
-        return learner.predict_with_scores(view, self.positive)
+            self.positive = self._rarer_label(*learner.model.classes_)
+        return self.positive
 
     def _end_two_classes(self) -> None:
         """End the measures of two classes, which are not defined for more, at the first row of a third."""
         self.write()  # pending steps are of two classes
         self.auc = self.precision_recall = self.threshold = None
-        for pair in self.pairs:
+        for pair in self.baselines:
             pair.auc = None
-
-    def _labelled_scores(
-        self, due: Batch | None, X: Rows, mask: NDArray[np.bool_] | None, support: NDArray[np.intp] | None
-    ) -> tuple[Array, Array] | None:
-        """Return the class and the scores of rows whose labels were delayed; None: they are those of the batch."""
-        if due is None:
-            return np.zeros(0, dtype=bool), np.zeros(0)
-        if due[0] is X:
-            return None
-        learner = self.pair.learner
-        view = learner.view(self._hide_delayed_values(due[0]), mask, support, self.pair.scale)
-        return np.asarray(due[1] == self.positive), learner.scores_of(self.positive, view)
 
     def _rarer_label(self, first: Any, second: Any) -> Any:
         """Return the rarer of two labels so far; on a tie the second."""
@@ -474,15 +435,15 @@ class Run:
         """Write the records of the pending steps."""
         if not self.pending:
             return
-        begin, n_steps, memory = _clock(), len(self.pending), _resident_bytes()
+        begin, n_steps, memory = clock(), len(self.pending), _resident_bytes()
         self._write_pending(memory)
         # The time is divided equally among the steps.
         total = self.records.at_total
-        self.records.steps.rows[-n_steps:, total] += (_clock() - begin) / n_steps
+        self.records.steps.rows[-n_steps:, total] += (clock() - begin) / n_steps
 
     def _encode_predictions(self) -> tuple[Array, int]:
         """Return the predictions of the pending steps, for the metrics, and the number of classes."""
-        labels = [taken.labels for taken in self.pending]
+        labels = [taken.predicted.labels for taken in self.pending]
         if len({part.dtype.kind for part in labels}) > 1:  # 1 and "1" must remain two labels
             labels = [part.astype(object) for part in labels]
         if self.task is REGRESSION:
@@ -502,15 +463,21 @@ class Run:
                 self.metrics.update(taken.codes, part, n_classes, *delayed)
             else:
                 self.metrics.update(taken.codes, part, *delayed)
-            if self.macro_auc is not None and taken.scores is not None and taken.scores.ndim == 2:
-                self.macro_auc.update(taken.codes, taken.scores)
-            elif self.auc is not None and taken.scores is not None:
-                self.auc.update(taken.positive, taken.scores)
+            if (
+                self.macro_auc is not None
+                and taken.predicted.scores is not None
+                and taken.predicted.scores.ndim == 2
+            ):
+                self.macro_auc.update(taken.codes, taken.predicted.scores)
+            elif self.auc is not None and taken.predicted.scores is not None:
+                self.auc.update(taken.positive, taken.predicted.scores)
                 if self.precision_recall is not None:
-                    self.precision_recall.update(taken.positive, taken.scores)
+                    self.precision_recall.update(taken.positive, taken.predicted.scores)
                 if self.threshold is not None:
-                    decided = np.asarray(taken.labels == self.positive)
-                    self.threshold.update(taken.positive, taken.scores, decided, taken.labelled)
+                    decided = np.asarray(taken.predicted.labels == self.positive)
+                    self.threshold.update(
+                        taken.positive, taken.predicted.scores, decided, taken.predicted.labelled
+                    )
             self._track(taken)
             self._record(taken, memory, None if truth is None else truth[row : row + n_rows])
             row += n_rows
@@ -524,10 +491,10 @@ class Run:
         n_entered = n_left = 0
         value = low = high = math.nan
         n_selected = self.n_features
-        if taken.mask is not None and taken.support is not None:
-            n_entered, n_left = self._record_changes(taken.step, taken.mask)
-            n_selected = len(taken.support)
-            self.stability.add(taken.support)
+        if taken.predicted.mask is not None and taken.predicted.support is not None:
+            n_entered, n_left = self._record_changes(taken.step, taken.predicted.mask)
+            n_selected = len(taken.predicted.support)
+            self.stability.add(taken.predicted.support)
             value = self.stability.value
             low, high = self.stability.interval()
         ranked: tuple[float, ...] = (math.nan,) * (2 * len(self.task.ranks))
@@ -554,10 +521,10 @@ class Run:
         """Update the further metrics."""
         y = taken.codes if self.task is REGRESSION else self.labels[taken.codes]
         for one in self.tracked:
-            if one.metric.takes == "probabilities" and taken.probabilities is not None:
-                one.update(y, *taken.probabilities)
+            if one.metric.takes == "probabilities" and taken.predicted.probabilities is not None:
+                one.update(y, *taken.predicted.probabilities)
             else:
-                one.update(y, taken.labels, None)
+                one.update(y, taken.predicted.labels, None)
 
     def _selection_accuracy(self, taken: _BatchOutcome, truth: NDArray[np.bool_] | None) -> tuple[float, ...]:
         """Return the selection accuracy for the relevant features of these rows, and record their changes."""
@@ -565,7 +532,9 @@ class Run:
             return (math.nan,) * 3
         if self.truth is None or (truth != self.truth).any():
             self._record_truth(taken)
-        selected = np.ones(self.n_features, dtype=bool) if taken.mask is None else taken.mask
+        selected = (
+            np.ones(self.n_features, dtype=bool) if taken.predicted.mask is None else taken.predicted.mask
+        )
         return score_rows(selected, truth)[:3]
 
     def _record_truth(self, taken: _BatchOutcome) -> None:
@@ -693,7 +662,7 @@ class Run:
             "models": self.pair.state(),
             "records": self.records.state(),
             "delayed": self.delayed.state(),
-            "pairs": [pair.state() for pair in self.pairs],
+            "pairs": [pair.state() for pair in self.baselines],
             "tracked": [one.state() for one in self.tracked],
             "position": self.stream.position(),
         }
@@ -724,8 +693,8 @@ class Run:
         saved = state.pop("pairs")
         self.__dict__.update(state)
         if saved:
-            self._initialize_pairs()
-        for pair, kept in zip(self.pairs, saved, strict=True):
+            self._add_baselines()
+        for pair, kept in zip(self.baselines, saved, strict=True):
             pair.restore(kept)
         self.check_state()
 
@@ -737,7 +706,7 @@ class Run:
         StateError
             If no run can reach this state.
         """
-        for part in (self, self.delayed, self.pair, self.pair.learner, *self.pairs):
+        for part in (self, self.delayed, self.pair, self.pair.learner, *self.baselines):
             check_attributes(type(part), vars(part))
             if isinstance(shapes := getattr(part, "_state_spec", None), Shapes):
                 shapes.check_values(part)
@@ -773,11 +742,6 @@ def _inconsistent() -> StateError:
         "The parts of a saved run do not fit together: the checkpoint was changed from outside, so choose another file,"
         " or remove it."
     )
-
-
-def _clock() -> float:
-    """Return the time of a clock that stops while kernels are compiled."""
-    return time.perf_counter() - compilation.seconds
 
 
 def _finite(value: float) -> float | None:

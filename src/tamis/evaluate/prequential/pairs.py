@@ -65,7 +65,7 @@ class Tested:
         The predictions of the first pair.
     """
 
-    X: Rows | None
+    X: Rows
     y: Array | None
     due: Batch | None
     classes: Array
@@ -103,6 +103,7 @@ class Selected:
         Removes the values that arrive later from rows.
     """
 
+    baselines: tuple[Pair, ...] = ()  # it is none
     declared: Array | None = None  # the labels known before the first batch
 
     def __init__(
@@ -114,7 +115,7 @@ class Selected:
     def test_and_train(self, batch: Tested) -> None:
         """Predict the rows, then learn from those whose labels arrived with them."""
         models, due, renewed = self.models, batch.due, False
-        if batch.X is None:
+        if batch.X is None or batch.y is None:
             if due is not None:
                 models.learn_first(*due, batch.classes, self.declared)
             self._tell_size(batch, models.support)
@@ -212,6 +213,11 @@ class Pair:
         self.n_seen, self.total, self.has_score = 0, 0.0, False
         self._ring = np.zeros(window)
         self.auc = SlidingAUC(max(2, window)) if ranks else None
+
+    @property
+    def baselines(self) -> tuple[Pair, ...]:
+        """The pair itself."""
+        return (self,)
 
     def follow(self, batch: Tested) -> None:
         """Select as many features as are currently selected."""
@@ -353,6 +359,7 @@ class Draws:
 
     def __init__(self, pairs: list[Pair]) -> None:
         self.pairs = pairs
+        self.baselines = (*pairs,)
 
     def test_and_train(self, batch: Tested) -> None:
         """Test and train each draw on a batch."""

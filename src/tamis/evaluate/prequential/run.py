@@ -389,7 +389,7 @@ class Run:
     @property
     def baselines(self) -> list[Pair]:
         """The pairs beside the one that is evaluated."""
-        return [one for pair in self.pairs[1:] for one in (pair.pairs if isinstance(pair, Draws) else [pair])]
+        return [one for pair in self.pairs for one in pair.baselines]
 
     def _add_baselines(self) -> None:
         """Add the pairs that use other columns, if there is a selection to compare with."""

@@ -110,7 +110,7 @@ def test_categories_beyond_the_limit_share_a_code(monkeypatch):
         ([1.0, float("nan")], "error", "Column 't' is missing in row 11"),
         ([None, float("inf")], "mean", "Column 't' is infinite in row 11"),
         ([b"x"], "error", "Column 't' contains bytes that are not UTF-8"),
-        ([[1]], "error", "Column 't' is of type list"),
+        ([[1]], "error", r"Column 't' contains \[1\], which is neither"),
     ],
 )
 def test_what_is_no_number_is_refused_by_row(values, missing, message):

@@ -151,7 +151,7 @@ def test_wrong_labels_and_names_have_their_remedy():
         prequential(__file__)
     with pytest.raises(TypeError, match="neither a file nor the name of a data set"):
         prequential("electricty")
-    with pytest.raises(DataError, match="Column 'a' is of type"):
+    with pytest.raises(DataError, match=r"Column 'a' contains \[1\], which is neither"):
         as_stream(pytest.importorskip("polars").DataFrame({"a": [[1], [2]], "y": [0, 1]}), "y")
 
 

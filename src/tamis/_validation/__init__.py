@@ -6,24 +6,17 @@ from tamis._validation.arrays import (
     Ints,
     Mask,
     Rows,
-    Table,
     are_categories,
     as_array,
-    as_frame,
     as_numbers,
-    as_rows,
-    as_table,
     as_weights,
-    checked,
     columns_of,
     fill_masked,
-    has_rows,
+    is_time,
     reject_masked,
-    reject_non_array,
-    reject_nonfinite,
+    reject_non_number,
     repeated_rows,
     warn_of_rounding,
-    with_accepted_names,
 )
 from tamis._validation.labels import (
     as_classes,
@@ -34,6 +27,16 @@ from tamis._validation.labels import (
     plain_numbers,
     reject_missing,
 )
+from tamis._validation.rows import (
+    as_rows,
+    checked,
+    has_rows,
+    reject_non_array,
+    reject_nonfinite,
+    validated,
+    with_accepted_names,
+)
+from tamis._validation.table import Table, as_table, first_value
 from tamis._validation.values import (
     as_list,
     check_choice,

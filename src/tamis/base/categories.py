@@ -112,9 +112,6 @@ class Categories:
         DataError
             If X is a sparse matrix, and columns are declared.
         """
-        if declared is None and not hasattr(X, "columns") and not hasattr(X, "column_names"):
-            rows, names = as_rows(X)
-            return cls({}), rows, names
         raw, rows, names = split_rows(X, declared)
         weight = as_weights(sample_weight, rows.shape[0])
         at = None if weight is None else repeated_rows(weight)
@@ -200,15 +197,15 @@ def split_rows(X: Any, declared: Any) -> tuple[dict[int, list[Any]], Rows, list[
     """Return the values of categorical columns, None where missing, and the rows with 0 in their place."""
     table = as_table(X)
     if table is not None:
-        names, n = table.frame.columns, len(table.frame)
-        mine = set(columns_of(declared, len(names), table.names).tolist()).union(table.texts)
-        raw = {j: _plain(table.column(j).to_list(), names[j]) for j in sorted(mine)}
+        names, n = table.own_names, len(table)
+        mine = set(columns_of(declared, len(names), table.names).tolist()).union(table.categorical)
+        raw = {j: _plain(table.values(j), names[j]) for j in sorted(mine)}
         if not raw:
             return raw, *as_rows(table)
         rest = [j for j in range(len(names)) if j not in mine]
         rows = np.zeros((n, len(names)))
         if rest and n:
-            rows[:, rest] = as_rows(table.frame.select([names[j] for j in rest]))[0]
+            rows[:, rest] = as_rows(table.take(rest))[0]
         return raw, as_rows(rows)[0], table.names
     if declared is None:
         return {}, *as_rows(X)

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -26,14 +25,13 @@ from tamis._guard import ThreadSafe
 from tamis._validation import (
     Array,
     as_column,
-    as_frame,
     as_list,
+    as_table,
     as_target,
     as_weights,
     checked,
     encode_labels,
     repeated_rows,
-    with_accepted_names,
 )
 from tamis._validation.parameters import check_parameters, parameters
 from tamis.base.column_intake import Columns, as_float64, block_of, by_column, one_column, without_missing
@@ -477,14 +475,12 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         array, sparse matrix or frame of shape (n_rows, n_selected)
         """
         check_is_fitted(self)
-        frame = as_frame(X)
-        if not hasattr(self, "feature_names_in_"):
+        table = as_table(X)
+        if table is not None and not hasattr(self, "feature_names_in_"):
             wanted = self.get_feature_names_out().tolist()
-            if isinstance(frame, nw.DataFrame) and wanted and set(wanted) <= set(frame.columns):
-                return frame.select(wanted).to_numpy()
-        if not isinstance(frame, nw.DataFrame):  # unselected columns of a frame may contain text
-            X = checked(X, allow_nan=self.missing == "mean")
-        return super().transform(with_accepted_names(X))
+            if wanted and set(wanted) <= set(table.texts):
+                return table.take(map(table.texts.index, wanted)).array
+        return super().transform(checked(X, allow_nan=self.missing == "mean") if table is None else X)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the selected features, in the order of the offers.

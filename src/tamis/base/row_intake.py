@@ -47,7 +47,7 @@ class RowIntake:
             return {}, *as_rows(X)
         encoder = self.encoder
         declared = vars(selector).get("categorical") if encoder is None else list(encoder.categories) or None
-        if declared is None and not hasattr(type(X), "columns") and not hasattr(X, "column_names"):
+        if declared is None and type(X) is np.ndarray:
             return {}, *as_rows(X)
         raw, rows, names = split_rows(X, declared)
         if encoder is not None and (new := [j for j in raw if j not in encoder.categories]):

@@ -22,16 +22,15 @@ from tamis._validation import (
     Rows,
     as_classes,
     as_column,
+    as_table,
     as_weights,
     check_number,
-    checked,
     encode_labels,
     fill_masked,
     has_rows,
     is_integer,
     reject_nonfinite,
     short_repr,
-    with_accepted_names,
 )
 from tamis._validation.parameters import COLUMNS, SEED, check_parameters, number, parameters
 from tamis.base.declarations import Claims, Inputs
@@ -381,11 +380,10 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             reject_nonfinite(X, allow_nan=self.accepts.nan)
             if (mask := self._get_support_mask()).any():
                 return X[:, mask]
-        if self.accepts.categories:
-            _, rows, names = self._intake.split(self, X := fill_masked(X))
-            reject_nonfinite(rows, names, allow_nan=True)
-            return super().transform(with_accepted_names(X))
-        return super().transform(checked(X, allow_nan=self.accepts.nan))
+        table = as_table(X := fill_masked(X))
+        _, rows, names = self._intake.split(self, X if table is None else table)
+        reject_nonfinite(rows, names, allow_nan=self.accepts.nan or self.accepts.categories)
+        return self._transform_rows(X if table is None else table)
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         if self.warming_up_:

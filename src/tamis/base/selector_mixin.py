@@ -7,7 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import TransformerMixin
+from sklearn.utils import get_tags
+
+from tamis._validation import Array, Table, as_table, reject_nonfinite, with_accepted_names
 
 __all__ = ["SelectorMixin"]
 
@@ -52,7 +56,39 @@ class SelectorMixin(TransformerMixin, metaclass=ABCMeta):  # type: ignore[misc]
         -------
         ndarray, CSR matrix or (with ``set_output``) frame of shape (n_rows, n_kept)
         """
-        return _original().transform(self, X)
+        return self._transform_rows(X)
+
+    def _transform_rows(self, X: Any) -> Any:
+        """Return the selected columns; scikit-learn rejects other columns, warns, and returns frames."""
+        if (table := as_table(X)) is None:
+            return _original().transform(self, X)
+        if (values := self._all_values(table)) is None:
+            return _original().transform(self, with_accepted_names(table.native))
+        return self._transform(values)
+
+    def _all_values(self, table: Table) -> Array | None:
+        """Return the values of the known columns if an array of some of them is wanted, otherwise None."""
+        state = vars(self)
+        known = state.get("feature_names_in_")
+        output = state.get("_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
+        is_known = table.names == (None if known is None else known.tolist()) and len(table) > 0
+        if not is_known or output != "default" or state.get("n_features_in_") != len(table.own_names):
+            return None
+        if not len(at := self.get_support(indices=True)):
+            return None
+        if len(table.numeric) == len(table.own_names):
+            values = table.array
+            try:
+                reject_nonfinite(values, table.names)
+            except ValueError:
+                if not get_tags(self).input_tags.allow_nan:
+                    raise
+                reject_nonfinite(values, table.names, allow_nan=True)
+        else:
+            values = np.empty((len(table), len(table.own_names)), dtype=object)
+            for j in at:
+                values[:, j] = table.values(j)
+        return values
 
     def _transform(self, X: Any) -> Any:
         return _original()._transform(self, X)

@@ -19,7 +19,6 @@ import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
@@ -31,8 +30,9 @@ from tamis._guard import ThreadSafe
 from tamis._validation import (
     Array,
     as_column,
-    as_frame,
     as_numbers,
+    as_rows,
+    as_table,
     as_target,
     fill_masked,
     has_rows,
@@ -360,10 +360,10 @@ def _log_p(numerator: float, rss: float, df: float) -> float:
 def _columns(X: Any) -> dict[str, Floats]:
     """Return the validated columns by name."""
     if not isinstance(X, dict):
-        frame = as_frame(X)
-        if not isinstance(frame, nw.DataFrame):
+        table = as_table(X)
+        if table is None:
             raise TypeError(f"X must be a frame or a mapping of names to columns, got {type(X).__name__}.")
-        X = {str(name): frame.get_column(name).to_numpy() for name in frame.columns}
+        X = dict(zip(table.texts, np.ascontiguousarray(as_rows(table)[0].T), strict=True))
     if not X:
         raise DataError("The rows have no columns: give at least one.")
     numeric, n_rows = {}, None

@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, is_regressor
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.validation import validate_data
 
 from tamis._atomic import LARGEST_PART, atomically, parts
 from tamis._docstrings import fill_docstring
@@ -25,6 +24,7 @@ from tamis._validation import (
     encode_labels,
     has_rows,
     reject_nonfinite,
+    validated,
 )
 from tamis._validation.parameters import COLUMNS, check_parameters, integer, parameters
 from tamis.base.declarations import Claims
@@ -296,10 +296,9 @@ class DenseRowClassifier(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimat
             raise TypeError(
                 f"Sparse data was passed, but {type(self).__name__} requires dense rows: pass X.toarray()."
             )
-        rows, names = as_rows(X)
-        plain = is_array and "feature_names_in_" not in vars(self)
-        if first or not plain or X.shape[1] != self.n_features_in_:
-            validate_data(self, rows if names is None else X, reset=first, skip_check_array=True)
+        plain = is_array and not first and "feature_names_in_" not in vars(self)
+        is_checked = plain and X.shape[-1:] == (self.n_features_in_,)
+        rows = as_rows(X)[0] if is_checked else validated(self, X, reset=first)
         return rows.astype(np.float64, copy=False)  # kernels are compiled once
 
     def _check_range(self, rows: Array) -> Array:

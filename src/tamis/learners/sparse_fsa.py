@@ -48,7 +48,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import atomically
 from tamis._guard import ThreadSafe
@@ -64,10 +64,12 @@ from tamis._validation import (
     checked,
     encode_labels,
     reject_nonfinite,
+    validated,
 )
 from tamis._validation.parameters import SEED, check_parameters, integer, number, parameter
 from tamis.base import n_to_select, top_mask
 from tamis.base.declarations import Claims
+from tamis.base.rows import feature_names
 from tamis.base.selector_mixin import SelectorMixin
 from tamis.errors import DataError
 from tamis.learners.linear import codes_of_margins, shares_of_margins
@@ -340,7 +342,8 @@ class SparseFSA(ThreadSafe, ClassifierMixin, SelectorMixin, BaseEstimator):  # t
         X : array-like, CSR matrix or frame of shape (n_rows, n_features)
         """
         check_is_fitted(self)
-        X = validate_data(self, checked(X), accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = validated(self, X)
+        reject_nonfinite(X, feature_names(self))
         margins: Floats = X @ self.coef_.T + self.intercept_
         return margins[:, 0] if len(self.classes_) == 2 else margins
 

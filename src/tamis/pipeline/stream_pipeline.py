@@ -30,6 +30,7 @@ from tamis._validation import (
     Rows,
     as_classes,
     as_column,
+    as_table,
     as_target,
     encode_labels,
     has_rows,
@@ -254,8 +255,11 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
 
     def _split(self, X: Any, *, forget: bool = False) -> tuple[dict[int, list[Any]], Rows, list[str] | None]:
         """Return the categories of a frame, by feature, its numbers, and the names; an array contains codes."""
-        known = {} if forget or not hasattr(X, "columns") else vars(self).get("categories_", {})
-        return split_rows(X, [j for j in known if j < X.shape[1]] or None)
+        table = as_table(X)
+        if table is None:
+            return split_rows(X, None)
+        known = {} if forget else vars(self).get("categories_", {})
+        return split_rows(table, [j for j in known if j < len(table.own_names)] or None)
 
     def _encode(self, X: Rows, raw: dict[int, list[Any]], *, learn: bool) -> Rows:
         """Return rows with the codes of their categories; new categories are added if `learn`."""

@@ -17,7 +17,6 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any, Self
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -30,9 +29,9 @@ from tamis._shapes import state_error
 from tamis._validation import (
     Array,
     Rows,
-    as_frame,
     as_numbers,
     as_rows,
+    as_table,
     check_label,
     has_rows,
     is_integer,
@@ -404,7 +403,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
                     f"X has {rows.shape[1]} columns and {len(set(names))} distinct names: names must be unique."
                 )
             return rows, names
-        if not isinstance(as_frame(X), nw.DataFrame):
+        if as_table(X) is None:
             raise DataError(
                 f"X must be a list of dicts, a frame or (CSR matrix, names), got {short_repr(X)}."
             )
@@ -485,8 +484,12 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
             rows, names = self._named_rows(X)
             columns = [j for j, name in enumerate(names) if name in kept]
             return rows[:, columns], [names[j] for j in columns]
-        frame = nw.from_native(X, eager_only=True)
-        return nw.to_native(frame.select([name for name in frame.columns if name in kept]))
+        table = as_table(X)
+        if table is None:
+            raise DataError(
+                f"X must be a list of dicts, a frame or (CSR matrix, names), got {short_repr(X)}."
+            )
+        return table.take(j for j, name in enumerate(table.own_names) if name in kept).native
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

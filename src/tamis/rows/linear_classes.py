@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tamis._kernels import njit
-from tamis._validation import Array, Rows, checked
+from tamis._validation import Array, Rows, reject_nonfinite, validated
+from tamis.base.rows import feature_names
 from tamis.rows.incremental_classes import IncrementalClasses
 
 __all__ = ["LinearClasses", "row_margin"]
@@ -145,7 +146,8 @@ class LinearClasses(IncrementalClasses):
             and the largest wins; a class that was declared but never seen gets -inf.
         """
         check_is_fitted(self)
-        X = validate_data(self, checked(X), reset=False, accept_sparse="csr", dtype=(np.float64, np.float32))
+        X = validated(self, X)
+        reject_nonfinite(X, feature_names(self))
         scores = X @ self._coefficients().T
         n_classes = self.classes_.shape[0]
         if n_classes <= 2:

@@ -52,17 +52,21 @@ def as_stream(source: Any, label: str | int | tuple[Any, ...] | None = None) -> 
         return source
     if is_pair:
         X, y = source
-        return FrameStream(X, y=y) if _has_more_than_numbers(X) else ArrayStream(X, y)
+        table = as_table(X)
+        if table is None or len(table.numeric) == len(table.own_names):
+            return ArrayStream(X if table is None else table, y)
+        return FrameStream(table, y=y)
     if isinstance(source, str | bytes | Path):
         raise TypeError(_opened_by(source))
-    if is_frame(source):
+    table = as_table(source)
+    if table is not None or is_frame(source):
         if label is None:
             raise DataError('The frame needs the name of its label column: pass label="...".')
-        return FrameStream(source, label)
+        return FrameStream(source if table is None else table, label)
     # Iterating over an unsupported table would yield its names or rows.
     is_table = hasattr(source, "shape") or hasattr(type(source), "columns")
     if isinstance(source, Iterable) and not is_table and not isinstance(source, dict):
-        return DictStream(source, label) if label is not None or _has_dicts(source) else BatchStream(source)
+        return DictStream(source, label) if label is not None or _has_names(source) else BatchStream(source)
     kind = "None" if source is None else f"a {type(source).__name__}"
     raise TypeError(
         f"A stream is a Stream, a pair (X, y), a frame with label=, or an iterable, got {kind}: pass the pair (X, y),"
@@ -70,23 +74,13 @@ def as_stream(source: Any, label: str | int | tuple[Any, ...] | None = None) -> 
     )
 
 
-def _has_more_than_numbers(X: Any) -> bool:
-    """Return whether a frame in memory has columns of text, categories or times."""
-    import narwhals.stable.v2 as nw
-
-    table = as_table(X)
-    kinds = () if table is None else table.kinds
-    return not all(kind.is_numeric() or kind in (nw.Boolean, nw.Unknown) for kind in kinds)
-
-
-def _has_dicts(source: Iterable[Any]) -> bool:
-    """Return whether rows are dicts, without consuming one from an iterator."""
+def _has_names(source: Iterable[Any]) -> bool:
+    """Return whether rows are dicts or in frames, without consuming one from an iterator."""
     if type(source).__module__.startswith("river."):
         return True
     first = source[0] if isinstance(source, list | tuple) and source else None
-    return isinstance(first, dict) or (
-        isinstance(first, tuple) and bool(first) and isinstance(first[0], dict)
-    )
+    first = first[0] if isinstance(first, tuple) and first else first
+    return isinstance(first, dict) or is_frame(first)
 
 
 def _opened_by(name: Any) -> str:

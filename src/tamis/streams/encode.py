@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._validation import warn_of_rounding
-from tamis.base.categories import MAX_CATEGORIES, CategoryCodes
-from tamis.errors import StreamError
+from tamis._validation import (
+    Table,
+    as_numbers,
+    as_rows,
+    first_value,
+    is_missing,
+    short_repr,
+    warn_of_rounding,
+)
+from tamis._validation.arrays import is_numeric
+from tamis.base.categories import MAX_CATEGORIES, CategoryCodes, check_categories
+from tamis.errors import DataError, StreamError
 
-__all__ = ["MAX_CATEGORIES", "ColumnEncoder", "is_text", "time_parts"]
+__all__ = ["MAX_CATEGORIES", "ColumnEncoder", "TableEncoder", "is_text", "time_parts"]
+
+_EPOCH = dt.datetime(1970, 1, 1)
+
+
+class ColumnError(StreamError, DataError):
+    """A column of a stream that cannot be encoded, or rows that cannot be learned: the caller may expect either."""
 
 
 class ColumnEncoder:
@@ -58,6 +75,7 @@ class ColumnEncoder:
         self.categorical = categorical
         self._codes = CategoryCodes(declared or (), MAX_CATEGORIES)
         self._sum, self._count = 0.0, 0
+        self._began = ""  # what the values outside of files are: "text", "numbers" or a kind of times
         self._warned = False  # whether a warning about integers rounded by float64 was issued
 
     @property
@@ -121,13 +139,89 @@ class ColumnEncoder:
                 " the file."
             )
         elif not (kinds.is_integer(kind) or kinds.is_floating(kind)):
-            raise StreamError(
-                f"Column {self.name!r} is of type {kind}, which is neither a number nor text: choose"
-                f" drop=[{self.name!r}]."
-            )
+            return self._impute(self.encode_values(column.to_pylist(), first_row), first_row)
         if kinds.is_integer(kind) and kind.bit_width == 64 and not self._warned:
             self._warned = warn_of_rounding(column.drop_null().to_numpy(), lambda _: self.name)
         return self._impute(_to_float(column), first_row)
+
+    def encode_values(self, column: Any, first_row: int) -> NDArray[np.float64]:
+        """Return a block of the column of a frame, or of a list of Python values, as numbers.
+
+        Raises
+        ------
+        ColumnError
+            If a value is neither a number, text nor a time, or of another kind than the first one.
+        """
+        is_list = isinstance(column, list)
+        kind = nw.Object() if is_list else column.dtype
+        if kind in (nw.Date, nw.Datetime) and self._began in (
+            "",
+            began := _clock(getattr(kind, "time_zone", None)),
+        ):
+            self._began = began
+            micro = (column if kind == nw.Datetime else column.cast(nw.Datetime("us"))).dt.timestamp("us")
+            return np.asarray(micro.cast(nw.Float64).to_numpy(), dtype=np.float64) / 1e6
+        if kind in (nw.Categorical, nw.Enum):
+            self._began = self._began or "text"
+            if not (
+                column.implementation.is_polars() and kind == nw.Categorical
+            ):  # shared by all frames of Polars
+                self._codes = CategoryCodes(self._codes.values, MAX_CATEGORIES)
+                for value in column.cat.get_categories().to_list():
+                    self._codes.add(value)
+        values = column if is_list else column.to_list()
+        if not self._began:
+            first = first_value(values)
+            self._began = "text" if kind == nw.String or isinstance(first, str) else self._measure(first)[0]
+        if self._began == "text":
+            check_categories(self.name, values)
+            codes = {value: self._codes.add(value) for value in dict.fromkeys(values)}
+            return np.array([codes[value] for value in values], dtype=np.float64)
+        if self._began in ("", "numbers") and all(map(is_numeric, set(map(type, values)))):
+            return as_numbers(f"Column {self.name!r}", np.fromiter(values, dtype=object, count=len(values)))
+        numbers = np.empty(len(values))
+        for i, value in enumerate(values):
+            kind, numbers[i] = self._measure(value)
+            if kind not in ("", self._began):
+                raise ColumnError(
+                    f"Row {first_row + i} has {short_repr(value)} for {self.name!r}, which began as {self._began}:"
+                    f" convert it to {'a number' if self._began == 'numbers' else 'these'}, or every value of the"
+                    " column to text."
+                )
+        return numbers
+
+    def _measure(self, value: Any) -> tuple[str, float]:
+        """Return the kind of a value ("" if it is missing) and its number: seconds for dates, times and durations.
+
+        >>> encoder = ColumnEncoder("at", "keep")
+        >>> [encoder._measure(value) for value in (dt.date(1970, 1, 2), dt.time(1), True)]
+        [('times without a zone', 86400.0), ('times of day', 3600.0), ('numbers', 1.0)]
+        """
+        if is_missing(value):
+            return "", np.nan
+        if isinstance(value, np.datetime64 | np.timedelta64):
+            value = value.astype(f"{value.dtype.str[:3]}[us]").item()
+        micro, zone = dt.timedelta(microseconds=1), getattr(value, "tzinfo", None)
+        if isinstance(value, dt.datetime):
+            epoch = _EPOCH if zone is None else _EPOCH.replace(tzinfo=dt.UTC)
+            return _clock(zone), (value - epoch) // micro / 1e6
+        if isinstance(value, dt.date):
+            return _clock(None), (value - _EPOCH.date()) // micro / 1e6
+        if isinstance(value, dt.time):
+            clock = dt.timedelta(0, value.second, value.microsecond, 0, value.minute, value.hour)
+            return "times of day", clock // micro / 1e6
+        if isinstance(value, dt.timedelta):
+            return "durations", value // micro / 1e6
+        if type(value).__name__ == "MonthDayNano" and not value.months:  # an interval of DuckDB
+            return "durations", (value.days * 86_400_000_000 + value.nanoseconds // 1000) / 1e6
+        if isinstance(value, str):
+            return "text", np.nan
+        if not is_numeric(type(value)):
+            raise ColumnError(
+                f"Column {self.name!r} contains {short_repr(value)}, which is neither a number, text nor a time: drop"
+                " or convert it."
+            )
+        return "numbers", float(as_numbers(f"Column {self.name!r}", value))
 
     def _encode_categories(self, column: Any) -> NDArray[np.float64]:
         encoded = column.dictionary_encode(null_encoding="encode")
@@ -157,6 +251,50 @@ class ColumnEncoder:
                 raise StreamError(
                     f"Column {self.name!r} is {kind} in row {row}: fix or drop the row{advice}."
                 )
+
+
+class TableEncoder:
+    """Encodes the columns of tables that arrive one after another; the text columns are in `categories`.
+
+    Examples
+    --------
+    >>> encoder = TableEncoder()
+    >>> encoder.encode(Table({"size": [1.5, 2.0], "colour": ["red", "blue"]}), first_row=1).tolist()
+    [[1.5, 0.0], [2.0, 1.0]]
+    >>> encoder.encode(Table({"size": [None], "colour": ["green"]}), first_row=3).tolist(), encoder.categories
+    ([[nan, 2.0]], {'colour': ['red', 'blue', 'green']})
+    """
+
+    def __init__(self) -> None:
+        self._encoders: dict[int, ColumnEncoder] = {}  # of the columns that were not all numbers
+        self._is_numeric: set[int] = set()  # columns with numbers in earlier tables
+
+    def encode(self, table: Table, first_row: int) -> NDArray[Any]:
+        """Return a table as numbers, NaN where they are missing."""
+        plain = [j for j in table.numeric if j not in self._encoders]
+        rest = sorted({*range(len(table.own_names))}.difference(plain))
+        numbers = as_rows(table.take(plain) if rest else table)[0] if plain else np.empty((len(table), 0))
+        self._is_numeric.update(np.array(plain)[~np.isnan(numbers).all(axis=0)].tolist())
+        if not rest:
+            return numbers
+        X = np.empty((len(table), len(table.own_names)))
+        X[:, plain], objects = numbers, table.kinds.get(nw.Object(), ())
+        for j in rest:
+            if j not in self._encoders:
+                self._encoders[j] = ColumnEncoder(table.texts[j], "keep")
+                self._encoders[j]._began = "numbers" if j in self._is_numeric else ""
+            column = table.values(j) if j in objects else table.column(j)
+            X[:, j] = self._encoders[j].encode_values(column, first_row)
+        return X
+
+    @property
+    def categories(self) -> dict[str, list[Any]]:
+        """The categories of each text column, in the order of their codes."""
+        return {one.name: one.categories for one in self._encoders.values() if one._began == "text"}
+
+
+def _clock(zone: Any) -> str:
+    return f"times with{'out' * (zone is None)} a zone"
 
 
 def _seconds(column: Any) -> NDArray[np.float64]:

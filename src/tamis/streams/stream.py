@@ -13,7 +13,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from tamis._checksum import checksum
-from tamis._validation import Array, Rows, as_classes, as_column, as_list, as_rows, check_choice, check_number
+from tamis._validation import (
+    Array,
+    Rows,
+    as_classes,
+    as_column,
+    as_list,
+    as_rows,
+    as_table,
+    check_choice,
+    check_number,
+)
 from tamis.base import html_repr
 from tamis.errors import DataError, StreamError
 
@@ -331,6 +341,8 @@ class BatchStream(Stream):
             )
         self._spent = True
         for batch in self._source:
+            if as_table(batch) is not None:
+                raise DataError('The frames need the name of their label column: pass label="...".')
             try:
                 X, y = batch
             except (TypeError, ValueError):
@@ -339,7 +351,14 @@ class BatchStream(Stream):
                 ) from None
             if isinstance(X, dict):
                 raise StreamError("These rows are dicts: pass tamis.streams.DictStream(rows).")
-            X, names = as_rows(X)
+            try:
+                X, names = as_rows(X)
+            except DataError:
+                if as_table(X) is None:
+                    raise
+                raise StreamError(
+                    "These frames contain more than numbers: pass tamis.streams.DictStream(batches)."
+                ) from None
             y = as_column(y, X.shape[0], "A stream")
             self.feature_names = self.feature_names or names
             if self.n_features not in (None, X.shape[1]):

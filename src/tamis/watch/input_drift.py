@@ -20,7 +20,7 @@ import numpy as np
 
 from tamis._atomic import atomically
 from tamis._guard import ThreadSafe
-from tamis._validation import Floats, Ints, Mask, check_choice, check_number
+from tamis._validation import Floats, Ints, Mask, as_rows, check_choice, check_number
 from tamis.summaries.quantiles import QuantileSummary
 
 __all__ = ["InputDrift"]
@@ -87,6 +87,7 @@ class InputDrift(ThreadSafe):
 
     def update(self, X: Floats) -> None:
         """Add rows of shape (n_rows, n_features), NaN for missing values."""
+        X = X if type(X) is np.ndarray else as_rows(X)[0]
         first = max(0, self.reference - self._n_seen)
         if first:
             self._add_to_reference(np.ascontiguousarray(X[:first], dtype=np.float64))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._validation import Array, as_frame, safe_repr
+from tamis._validation import Array, as_table, safe_repr
 from tamis.base import html_repr
 from tamis.columns.generators.formulas import Recipe
 from tamis.columns.generators.table import Columns
@@ -132,14 +131,14 @@ class Recipes:
 
     def _columns_of(self, X: Any) -> Columns:
         needed = set().union(*(recipe.needs() for recipe in self._recipes.values()))
-        frame = as_frame(X)
-        if isinstance(frame, nw.DataFrame):
-            lacking = sorted(needed - set(frame.columns))
+        table = as_table(X)
+        if table is not None:
+            lacking = sorted(needed - set(table.texts))
             if lacking:
                 raise DataError(f"The rows have no column {lacking[0]!r}, from which a feature is computed.")
-            ordered = [name for name in frame.columns if name in needed]
+            at = [j for j, name in enumerate(table.texts) if name in needed]
             # A selection without columns would have no rows either.
-            return Columns(frame.select(ordered) if ordered else np.zeros((len(frame), 1)))
+            return Columns(table.take(at) if at else np.zeros((len(table), 1)))
         columns = Columns(X)
         if columns.n_columns != len(self._columns):
             raise DataError(

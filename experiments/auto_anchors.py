@@ -24,11 +24,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from lightgbm import LGBMRegressor
 from sklearn.linear_model import SGDRegressor
 from sklearn.naive_bayes import GaussianNB
 
 from tamis import Auto, Refit, SGDLogisticRegression, prequential
 from tamis.learners import AdaptiveRandomForest
+from tamis.pipeline.selective_learner import default_learner
 from tamis.rows.auto import auto
 from tamis.streams import load_dataset
 from tamis.summaries import paired_losses
@@ -65,7 +67,8 @@ def cell(name: str, learner: str, n_rows: int) -> dict[str, Any]:
     X, y, is_numeric = rows_of(name, n_rows)
     model = LEARNERS[learner]()
     if is_numeric:
-        model = SGDRegressor() if learner == "logistic" else Refit("lightgbm")
+        models = {"logistic": lambda: default_learner(numbers=True), "naive-bayes": SGDRegressor}
+        model = models.get(learner, lambda: Refit(LGBMRegressor(n_estimators=50, verbose=-1)))()
     selector = Auto(learner=model, task="regression" if is_numeric else "classification")
     share = np.unique(y, return_counts=True)[1].min() / len(y)
     is_rare = bool(not is_numeric and len(np.unique(y)) == 2 and share < 0.2)

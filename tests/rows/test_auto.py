@@ -7,9 +7,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.linear_model import BayesianRidge, Perceptron
+from sklearn.base import clone
+from sklearn.linear_model import BayesianRidge, Perceptron, SGDRegressor
 from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
 
 import tamis
 from tamis import RandomSubset, load_stream, prequential
@@ -680,16 +682,51 @@ def numbers(n: int = 2000, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return X, 1e3 + 50 * (X[:, 4] + X[:, 11] + 0.5 * X[:, 20] + rng.standard_t(3, size=n))
 
 
-def test_linear_regressions_of_all_sets_are_those_of_their_formula(rng):
+@pytest.mark.parametrize(
+    "model",
+    [
+        SGDRegressor(loss="huber", epsilon=1.0),
+        SGDRegressor(learning_rate="constant", eta0=0.02, penalty=None),
+        SGDRegressor(loss="epsilon_insensitive", alpha=0.01),
+        SGDRegressor(loss="squared_epsilon_insensitive"),
+    ],
+)
+def test_linear_regressions_of_all_sets_are_the_learner_that_will_use_the_features(model, rng):
     Z, y, weight = rng.normal(size=(120, 5)), 5 + rng.standard_t(2, size=120), rng.uniform(0.5, 2, 120)
     masks = rng.random((4, 5)) < 0.6
-    many = LinearRegressions(4, 5)
-    for start, rows in ((0, Z), (50, sp.csr_matrix(Z))):
-        some = slice(start, start + 50 + 20 * (start > 0))
-        many.fit_step(rows[some], y[some], weight[some], masks, 5.0, 0.5)
-    for a, mask in enumerate(masks):
-        b, w = twin.linear_regression(Z, y, weight, mask, 5.0, 1.5)
-        np.testing.assert_allclose([many.b[a, 0], *many.W[a, 0]], [b, *w], rtol=1e-9, atol=1e-12)
+    masks[:, 0] = True
+    many, alone = LinearRegressions(4, 5), [clone(model).set_params(shuffle=False) for _ in masks]
+    for some, rows in ((slice(0, 50), Z), (slice(50, 120), sp.csr_matrix(Z))):
+        many.fit_step(rows[some], y[some], weight[some], masks, make_pipeline(model), some.start)
+        known = slice(0, some.stop)
+        mean = np.average(y[known], weights=weight[known])
+        deviation = np.sqrt(np.average((y[known] - mean) ** 2, weights=weight[known]))
+        for one, mask in zip(alone, masks, strict=True):
+            one.partial_fit(Z[some][:, mask], (y[some] - mean) / deviation, weight[some])
+    found = many.scores(Z, masks)[:, :, 0]
+    for a, (one, mask) in enumerate(zip(alone, masks, strict=True)):
+        np.testing.assert_allclose(many.W[a, 0, mask], one.coef_, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(found[:, a], mean + deviation * one.predict(Z[:, mask]), rtol=1e-9)
+
+
+def test_a_linear_regression_that_diverges_does_not_spoil_the_state():
+    many = LinearRegressions(1, 3)
+    X, steep = np.full((50, 3), 5.0), SGDRegressor(learning_rate="constant", eta0=1e3)
+    for start in range(0, 300, 50):
+        many.fit_step(X, np.arange(50.0), np.ones(50), np.ones((1, 3), bool), steep, start)
+    assert np.isfinite(many.W).all()
+    assert np.isfinite(many.b).all()
+
+
+def test_the_learner_of_the_user_is_the_linear_learner_of_the_comparison():
+    X, y = numbers(600)
+    weights = [
+        learned(Auto(learner=one, task="regression"), X, y)._learners.W
+        for one in ("linear", SGDRegressor(loss="huber", epsilon=1.0), SGDRegressor(), BayesianRidge())
+    ]
+    assert np.array_equal(weights[0], weights[1])
+    assert np.array_equal(weights[0], weights[3])
+    assert not np.array_equal(weights[0], weights[2])
 
 
 @pytest.mark.parametrize("learner", ["linear", "trees"])

@@ -27,13 +27,14 @@ def smallest(sizes, losses, weight, tolerance, now, is_costly):
     behind, error = compared(losses, weight)
     z = NormalDist().inv_cdf(1 - 0.05 / len(sizes))
     bar = (z if is_costly else 2) * error[now]
-    is_left = behind[now] > bar + 2 / len(losses) and (len(losses) >= 500 or not is_costly)
+    is_early = is_costly and len(losses) < 500
+    is_left = behind[now] > bar + 2 / len(losses)
     is_left &= behind[now] > 0 and behind[now] + error[now] > tolerance
     good = []
     for a, size in enumerate(sizes):
         is_good = behind[a] <= 0 or behind[a] + error[a] <= tolerance
-        is_sure = max(error[a], error[now]) <= tolerance or len(losses) >= 1000
-        if is_good and (is_left or (size < sizes[now] and is_sure)):
+        is_sure = not is_early and (max(error[a], error[now]) <= tolerance or len(losses) >= 1000)
+        if is_good and ((is_left and not is_early) or (size < sizes[now] and is_sure)):
             good.append((size, behind[a], a))
     return min(good)[2] if good else now
 
@@ -77,15 +78,3 @@ def logistic_regression(Z, is_class, mask, rate=0.01):
         b += step
         w = [weight + step * value for weight, value in zip(w, inside, strict=True)]
     return w, b
-
-
-def linear_regression(X, y, weight, mask, centre, limit, rate=0.02):
-    """One set's linear regression by proximal steps, row by row; return its offset and weights."""
-    b, w = centre, [0.0] * len(mask)
-    for x, target, times in zip(X, y, weight, strict=True):
-        z = [value if inside else 0.0 for value, inside in zip(x, mask, strict=True)]
-        error = target - b - sum(a * c for a, c in zip(w, z, strict=True))
-        r = rate * times / (1 + rate * times * (1 + sum(value**2 for value in z)))
-        step = r * min(max(error, -limit), limit)
-        b, w = b + step, [a + step * value for a, value in zip(w, z, strict=True)]
-    return b, w

@@ -13,9 +13,11 @@ While rows arrive, the current candidate is replaced only
 
 * by a better one: if it is no longer as good, and behind by more than two standard errors and two errors. If a change
   costs the learner its weights, by more than z se_a, z the normal quantile of 1 - .05 / A (the best of A candidates is
-  partly so by chance), on at least 500 rows (50 of a rare class);
+  partly so by chance);
 * by a smaller one: if that one is as good, and there are enough rows: both standard errors are at most the tolerance,
   or there are 1000 rows (100 of a rare class).
+
+A change that costs the learner its weights requires at least 500 rows (50 of a rare class).
 
 Where a new candidate takes the place of an old one for good, the decision has an error probability that holds at any
 time. Let b be the number of rows on which only the new one is correct (or has the smaller loss), c the number on which
@@ -150,7 +152,7 @@ def preferred(
         is_good &= (sizes < sizes[now]) & (
             (np.maximum(error, error[now]) <= tolerance) | (len(paired) >= enough)
         )
-        if not is_good.any():
+        if is_early or not is_good.any():
             return now, ""
         why = "smaller"
     least = int(sizes[is_good].min())

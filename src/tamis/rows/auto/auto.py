@@ -142,7 +142,8 @@ class Auto(RowSelector):
         Bayes is "naive-bayes", anything else "linear". Sparse rows of more than 2000 columns are always compared with
         logistic regressions.
     task : {"classification", "regression"}, default="classification"
-        Classification or regression. For regression, "linear" is a linear regression, and "naive-bayes" is unavailable.
+        Classification or regression. For regression, "linear" is a linear regression by the steps of the `learner`, if
+        that is an `SGDRegressor`, or else of the default learner of a run; "naive-bayes" is unavailable.
     objective : {"auto", "brier", "accuracy", "auc"}, default="auto"
         What candidates are compared by: the Brier score relative to that of the proportions of the classes (a proper
         score, which also sees whether probabilities rank the rows), the error rate, or 1 - AUC (of two classes; of
@@ -634,7 +635,9 @@ class Auto(RowSelector):
 
         def both(scores: Array, to_shares: Any) -> tuple[Array, Array]:
             if self._is_regression():
-                unit = max(self._centre_and_deviation()[1], 1e-300)
+                assert self._target is not None
+                recent = self._target.recent
+                unit = max(float(np.abs(recent - recent.mean()).mean()), 1e-300)
                 errors = np.minimum(np.abs(scores[:, :, 0] - y[:, None]).T / unit, _MOST_LOSS)
                 return errors, errors
             if self._rare >= 0:
@@ -675,12 +678,6 @@ class Auto(RowSelector):
         alarmed = self._alarm > 0 and self._rows - self._alarm < _WINDOW
         return self._ahead > (_ALARMED if alarmed else _RESTART)
 
-    def _centre_and_deviation(self) -> tuple[float, float]:
-        """Return the mean of the last targets, and their mean absolute deviation."""
-        assert self._target is not None
-        centre = float(self._target.recent.mean())
-        return centre, float(np.abs(self._target.recent - centre).mean())
-
     def _train(self, X: Rows, y: Array, codes: Array, weight: Array) -> None:
         """Update the moments, of the classes or levels in `codes`, and the linear learners."""
         n, is_linear = len(y), self._is_linear(X)
@@ -693,7 +690,7 @@ class Auto(RowSelector):
             # At first on all features, so that a feature selected later has a weight.
             masks = self._masks if self._rows >= _BLOCK else np.ones_like(self._masks)
             if isinstance(learners, LinearRegressions):
-                learners.fit_step(scale.standardise(X), y, weight, masks, *self._centre_and_deviation())
+                learners.fit_step(scale.standardise(X), y, weight, masks, self.learner, self._rows)
             else:
                 rng = np.random.default_rng([self._seed, self._blocks, 1])
                 learners.learn(scale.standardise(X), y, weight, masks, rng)

@@ -7,10 +7,11 @@ gradient descent. The curvature of the loss is at most 1/4, so the step is bound
     learn    g = [y = k] - 1 / (1 + exp(-m_k)),   r = eta / (1 + eta (1 + |z|^2) / 4)             (2)
              b_k <- b_k + r g,   w_kj <- w_kj + r g z_j
 
-For a numeric target y, it is a linear regression by proximal steps (the implicit SGD of Toulis and Airoldi 2017),
-stable for any number of features, with errors clipped at three mean absolute deviations s (Huber 1964)::
+For a numeric target, it is a linear regression by the steps of scikit-learn's SGDRegressor: that of the learner that
+will use the features, or else of the default learner of a run (the loss of Huber 1964). As in a run, the target y is
+standardised by its moments so far. With L the loss, t the number of the row and the parameters eta_0, p and alpha::
 
-    e = min(max(y - b - w z, -3 s), 3 s),   r = eta / (1 + eta (1 + |z|^2)),   b <- b + r e,   w <- w + r e z   (4)
+    w <- (1 - eta alpha) w - eta L'(y - b - w z) z,   b <- b - eta L'(y - b - w z),   eta = eta_0 / t^p   (4)
 
 and naive Bayes sums the log-likelihoods of the values of S, with the class means mu and variances v shared by all
 sets::
@@ -50,9 +51,7 @@ __all__ = [
 
 _LIMIT = 5.0  # standard deviations at which values are clipped
 _LOGISTIC_RATE = 0.01  # eta of (2), the rate of the default learner
-_RATE = 0.02  # eta of (4)
 _LARGEST_MARGIN = 30.0  # of (2); its exponential is finite
-_OUTLIER = 3.0
 _SMOOTHING = 1e-9  # of the largest variance, as in scikit-learn's GaussianNB
 
 
@@ -120,22 +119,67 @@ def _train_csr(
 
 
 @njit()
-def _regress(X: Array, y: Array, times: Array, masks: Array, W: Array, b: Array, limit: float) -> None:
-    """Apply (4) to the rows, for every set, with the features of the set alone."""
+def _descend(
+    X: Array, y: Array, times: Array, masks: Array, W: Array, b: Array, first: float,
+    rule: tuple[int, float, float, float, float],
+) -> None:  # fmt: skip
+    """Apply (4) to the rows, for every set; `first` is the number of the first row, from 1."""
+    loss, eta0, power, epsilon, alpha = rule
     for a in range(len(W)):
-        Z, square = _within(X, masks[a])
+        Z, _ = _within(X, masks[a])
         inside = np.flatnonzero(masks[a])
         w = W[a, 0][inside]
         for i in range(len(y)):
-            output, x = b[a, 0], Z[i]
+            error, x = y[i] - b[a, 0], Z[i]
             for j in range(len(w)):
-                output += w[j] * x[j]
-            rate = _RATE * times[i]
-            step = rate / (1.0 + rate * square[i]) * min(max(y[i] - output, -limit), limit)
+                error -= w[j] * x[j]
+            if loss == 1:
+                slope = min(max(error, -epsilon), epsilon)
+            else:
+                far = error - min(max(error, -epsilon), epsilon)
+                slope = error if loss == 0 else np.sign(far) if loss == 2 else 2.0 * far
+            eta = eta0 / (first + i) ** power
+            step, keep = eta * times[i] * min(max(slope, -_STEEPEST), _STEEPEST), max(1.0 - eta * alpha, 0.0)
             b[a, 0] += step
             for j in range(len(w)):
-                w[j] += step * x[j]
+                w[j] = keep * w[j] + step * x[j]
+        if not np.isfinite(w.sum() + b[a, 0]):  # it diverges
+            w[:], b[a, 0] = 0.0, 0.0
         W[a, 0][inside] = w
+
+
+_LOSSES = (
+    "squared_error",
+    "huber",
+    "epsilon_insensitive",
+    "squared_epsilon_insensitive",
+)  # numbers in `_descend`
+_DEFAULT_RULE = 1, 0.01, 0.25, 1.0, 1e-4
+_STEEPEST = 1e12  # largest slope, as in scikit-learn
+
+
+def sgd_rule(learner: Any) -> tuple[int, float, float, float, float]:
+    """Return the loss and the steps of a linear regression by stochastic gradient descent.
+
+    They are the number of the loss, the first step, the power of the row number by which steps decrease, epsilon and
+    the L2 penalty; for any other learner, those of the default learner of a run.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import BayesianRidge, SGDRegressor
+    >>> sgd_rule(SGDRegressor(loss="huber")), sgd_rule(BayesianRidge())
+    ((1, 0.01, 0.25, 0.1, 0.0001), (1, 0.01, 0.25, 1.0, 0.0001))
+    """
+    if hasattr(learner, "steps"):
+        learner = learner.steps[-1][1] if learner.steps else None
+    names = ("loss", "learning_rate", "eta0", "power_t", "epsilon", "alpha", "penalty")
+    if not all(hasattr(learner, name) for name in names):
+        return _DEFAULT_RULE
+    loss, rate, eta0, power, epsilon, alpha, penalty = (getattr(learner, name) for name in names)
+    if loss not in _LOSSES or rate not in ("constant", "invscaling"):
+        return _DEFAULT_RULE
+    power, alpha = power if rate == "invscaling" else 0.0, alpha if penalty == "l2" else 0.0
+    return _LOSSES.index(loss), float(eta0), float(power), float(epsilon), float(alpha)
 
 
 class Scale:
@@ -177,7 +221,8 @@ class LogisticRegressions(SizedState):
     b : ndarray of shape (n_sets, n_outputs), float64
     """
 
-    _state_spec = Shapes("n_classes (=c)  W (a, o, j) finite fill 0  b (a, c*(c>2)+(c<3)) finite  b (a, o)")
+    _declared = "n_classes (=c)  W (a, o, j) finite fill 0  b (a, c*(c>2)+(c<3)) finite  b (a, o)"
+    _state_spec = Shapes(_declared)
 
     def __init__(self, n_sets: int, n_classes: int, n_features: int) -> None:
         n_outputs = 1 if n_classes <= 2 else n_classes
@@ -228,13 +273,27 @@ class LinearRegressions(LogisticRegressions):
     Parameters
     ----------
     n_sets, n_features : int
+
+    Attributes
+    ----------
+    moments : ndarray of shape (3,), float64
+        Weight, mean and variance of the target, which is standardised by them.
     """
+
+    _state_spec = Shapes(f"{LogisticRegressions._declared} moments (3) finite")
 
     def __init__(self, n_sets: int, n_features: int) -> None:
         super().__init__(n_sets, 2, n_features)
+        self.moments = np.zeros(3)
+
+    def scores(self, Z: Rows, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return the predicted target of each row for each set, shape (n_rows, n_sets, 1)."""
+        scores = super().scores(Z, masks)
+        _, mean, variance = self.moments
+        return mean + (variance**0.5 or 1.0) * scores
 
     def fit_step(
-        self, Z: Rows, y: Array, weight: Array, masks: NDArray[np.bool_], centre: float, deviation: float
+        self, Z: Rows, y: Array, weight: Array, masks: NDArray[np.bool_], learner: Any, n_before: int
     ) -> None:
         """Learn from the rows (4), in order.
 
@@ -243,12 +302,20 @@ class LinearRegressions(LogisticRegressions):
         Z, y, weight
             Rows (dense or sparse), targets and weights.
         masks : ndarray of shape (n_sets, n_features), bool
-        centre, deviation : float
-            Of the target: the initial offset, and its mean absolute deviation.
+        learner : str or estimator
+            Whose steps are taken, if it is an SGDRegressor.
+        n_before : int
+            Number of rows learned before.
         """
-        self.W, self.b = self.W.copy(), self.b.copy() if self.b.any() else np.full_like(self.b, centre)
+        total, (seen, mean, variance) = float(weight.sum()), self.moments
+        share, centre = total / (seen + total), float(np.average(y, weights=weight))
+        spread = float(np.average((y - centre) ** 2, weights=weight)) + (1.0 - share) * (centre - mean) ** 2
+        mean, variance = mean + share * (centre - mean), variance + share * (spread - variance)
+        self.moments = np.array([seen + total, mean, variance])
         rows = np.ascontiguousarray(Z.toarray() if sp.issparse(Z) else Z)
-        _regress(rows, y, weight, masks, self.W, self.b, _OUTLIER * deviation)
+        targets = (y - mean) / (variance**0.5 or 1.0)
+        self.W, self.b = self.W.copy(), self.b.copy()
+        _descend(rows, targets, weight, masks, self.W, self.b, n_before + 1.0, sgd_rule(learner))
 
 
 def bayes_scores(X: Array, moments: ClassMoments, masks: NDArray[np.bool_]) -> NDArray[np.float64]:

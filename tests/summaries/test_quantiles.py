@@ -420,3 +420,25 @@ def test_a_block_without_values_invalidates_windows(rng):
         summary.update(X[i : i + 1], np.zeros(1, int))
         if i >= 2 * size or i % 9 == 0:
             assert np.array_equal(summary.counts(3), copy.copy(summary).counts(3))
+
+
+@pytest.mark.parametrize("half_life", [20, 100])
+def test_memory_of_faded_rows_is_bounded_and_the_bound_of_the_error_holds(half_life):
+    """Without dropping what has faded, the summary keeps a buffer for each doubling of the number of rows."""
+    rng = np.random.default_rng(0)
+    n, keep = 1000 * half_life, 0.5 ** (1.0 / half_life)
+    X, codes = rng.normal(size=(n, 2)), rng.integers(0, 2, n)
+    summary, sizes = QuantileSummary(2, 2, dtype=np.float64), []
+    fades = keep ** np.arange(99, -1, -1.0)
+    for i in range(0, n, 100):
+        summary.update(X[i : i + 100], codes[i : i + 100], fades, keep=keep**100)
+        sizes.append(summary.nbytes)
+    tenth = len(sizes) // 10
+    assert max(sizes[5 * tenth :]) <= 1.4 * max(sizes[tenth : 2 * tenth])
+    weight = np.where(codes == 0, keep ** np.arange(n - 1, -1, -1.0), 0.0)
+    cuts = np.linspace(-1.5, 1.5, 7)
+    found = summary.weight_below(np.tile(cuts, (2, 1)))[:, :, 0]
+    bound = summary.rank_error(by_class=True)[:, 0]
+    for j in range(2):
+        below = (weight[:, None] * (X[:, j][:, None] <= cuts)).sum(axis=0)
+        assert (np.abs(found[j] - below) <= (bound[j] + 1e-9) * weight.sum()).all()

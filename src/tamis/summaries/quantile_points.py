@@ -22,6 +22,7 @@ __all__ = ["CHUNK", "ClassPoints"]
 
 CHUNK = 1 << 16  # values sorted at a time, so that they fit in the cache
 _ROOM = 1 << 15  # values allocated at a time: frequent reallocation would cost more than filling
+_FADED = 1e-3  # of the largest error: weight that can be neglected
 Change = Callable[[Array], Array]
 
 
@@ -232,6 +233,17 @@ class Levels:
                 buffers.append(None)
         buffers[level] = block
         self.buffers = buffers
+        self._drop_faded(block, mass)
+
+    def _drop_faded(self, block: Buffer, mass: NDArray[np.float64]) -> None:
+        """Drop older points whose weight has faded to a fraction of the error; memory no longer grows with the rows."""
+        for level, buffer in enumerate(self.buffers):
+            is_older = buffer is not None and buffer is not block and (buffer.weight < block.weight).all()
+            if buffer is not None and is_older and (buffer.mass() <= _FADED * self.eps * mass).all():
+                self.low = self.low + buffer.mass()
+                self.buffers = [*self.buffers[:level], None, *self.buffers[level + 1 :]]
+        while self.buffers[-1] is None:
+            self.buffers = self.buffers[:-1]
 
     def _collapse(self, a: Buffer, b: Buffer, mass: NDArray[np.float64]) -> Buffer:
         """Merge two buffers and thin them to half, or to as few points as the error allows."""

@@ -195,7 +195,7 @@ def test_standard_input_whose_rows_have_numbers(tmp_path):
         (("a.csv", "--label", "state", "--number", "n"), "--number is for standard input"),
         (("a.csv", "--label", "stat", "--idle", "0"), "did you mean 'state'"),
         (("a.csv", "--label", "state", "--idle", "-1"), "--idle must be"),
-        (("a.csv", "--label", "state", "--n-features", "7"), "only CSV and Parquet"),
+        (("a.csv", "--label", "state", "--n-features", "7"), "use --select 7"),
         (("a.csv", "--label", "state", "--out", "a.csv"), "is the input file"),
         (("a.csv", "--label", "state", "--checkpoint", "a.csv"), "is the input file"),
         (("a.csv", "--label", "state", "--checkpoint", "there", "--idle", "0"), "is not from Tamis"),

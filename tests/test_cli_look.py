@@ -128,7 +128,7 @@ def test_one_list_has_every_problem_in_words_of_the_command_line(call):
     assert (code, out) == (2, "")
     assert err == (
         "tamis: 'sensors.csv' cannot be used as it is:\n"
-        "  the label column is not named: --label state\n"
+        "  the label column is not named; state is a guess: --label state\n"
         "  firmware contains '1.5.2' among numbers, first in row 4: --na 1.5.2\n"
         "Corrected: tamis run sensors.csv --label state --na 1.5.2\n"
     )
@@ -158,7 +158,8 @@ ODD = {
 def test_what_a_look_says_mends_everything_at_once(call, tmp_path, name):
     path = tmp_path / f"{name}.csv"
     path.write_text(ODD[name])
-    assert call("run", path, "--label", "y", "--batch-size", 10, "--quiet")[0] in (1, 2)
+    codes = (0,) if name in ("twice", "export") else (1, 2)  # names are made unique without a question
+    assert call("run", path, "--label", "y", "--batch-size", 10, "--quiet")[0] in codes
     found = json.loads(call("look", path, "--label", "y", "--json")[1])
     words = shlex.split(found["command"])
     code, _, err = call(*words[1:], "--selector", "fires", "--select", 1, "--batch-size", 10, "--quiet")
@@ -166,10 +167,9 @@ def test_what_a_look_says_mends_everything_at_once(call, tmp_path, name):
 
 
 def test_a_look_promises_no_run_where_no_option_helps(call, tmp_path):
-    for text in ("a,y,y\n1,0,1\n2,1,0\n", "a,y\n" + "".join(f"{i},{i / 7}\n" for i in range(200))):
-        (tmp_path / "odd.csv").write_text(text)
-        code, out, _ = call("look", tmp_path / "odd.csv", "--label", "y")
-        assert (code, "To fix" in out, "Next:" in out) == (0, True, False)
+    (tmp_path / "odd.csv").write_text("a,y\n" + "".join(f"{i},{i / 7}\n" for i in range(200)))
+    code, out, _ = call("look", tmp_path / "odd.csv", "--label", "y")
+    assert (code, "To fix" in out, "Next:" in out) == (0, True, False)
 
 
 def test_what_is_left_out_is_said_and_can_be_kept(call):

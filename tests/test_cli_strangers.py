@@ -26,8 +26,8 @@ ANYTHING = ("--na",)  # any word may stand for a missing value
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(120, 3)).round(3)
-    rows = [f"{a},{b},{c},{'on' if a > 0 else 'off'}" for a, b, c in X.tolist()]
+    X = rng.normal(size=(120, 4)).round(3)
+    rows = [f"{a},{b},{c},{'on' if a + e > 0 else 'off'}" for a, b, c, e in X.tolist()]
     (tmp_path / "table.csv").write_text("\n".join(["heat,light,sound,state", *rows]) + "\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import functools
 import importlib
+import re
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -341,6 +342,8 @@ def _lookup(key: str, entries: tuple[Entry, ...], noun: str) -> Entry:
         if near
         else "."
     )
+    if noun == "learner" and re.search("xgb|catboost|boost|gbm", key.lower()):
+        hint = "; for gradient boosting use 'lightgbm'."
     query = key if len(key) < 80 else f"{key[:80]}..."
     raise UnknownNameError(f"No {noun} is named {query!r}{hint} Known: {', '.join(e.key for e in entries)}.")
 

@@ -1,6 +1,7 @@
 """CSV as people write it: separators, decimal commas, thousands, encodings and dates are found."""
 
 import csv
+import datetime as dt
 import io
 
 import numpy as np
@@ -8,11 +9,12 @@ import pytest
 
 from tamis.errors import StreamError
 from tamis.streams import open_file
+from tamis.streams.any_source import as_stream
 from tamis.streams.dialect import detect_delimiter, detect_encoding, detect_time_format
 from tamis.streams.files import open_table
 from tamis.streams.profile import profile_table
 
-pytest.importorskip("pyarrow")
+pa = pytest.importorskip("pyarrow")
 
 ROWS = [
     ("51,9", "ja, oft", "1.234,5", "0"),
@@ -225,7 +227,10 @@ def test_a_missing_time_is_missing_in_each_part(tmp_path):
     [
         ('a,"b;c",d\n1,"2;3;4",5\n', ","),
         ("1,5;2,5\n2,5;3,75\n", ";"),
-        ("a b\n1 2\n", ","),
+        ("a b\n1 2\n", " "),
+        ("red apple,blue plum\ndark red,light blue\n", ","),
+        ("a b c\n1,5 2,5 3\n", " "),
+        ("       city  n\n0  New York  1\n1      Rome  2\n", "  "),
         ("y\n1\n2\n", ","),
         ("a,b\n1,2\n3\n", ","),
         ("a;b\n1;2\n3\n", ";"),
@@ -339,9 +344,119 @@ def test_a_first_row_of_values_is_not_taken_for_names(tmp_path, first, is_row):
         assert open_file(path, label=-1).feature_names == first.split(",")[:4]
 
 
-def test_two_columns_of_one_name_and_two_kinds_are_told(tmp_path):
+def test_two_columns_of_one_name_are_numbered_as_in_pandas(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("price;price;y\n" + "1,50 €;2,5;0\n2,50 €;1,5;1\n" * 20)
-    assert "2 columns are named 'price'" in profile_table(open_table(path), "y").problems[0].text
-    with pytest.raises(StreamError, match="2 columns named 'price'"):
-        open_file(path, label="y")
+    profile = profile_table(open_table(path), "y")
+    assert profile.problems == []
+    assert "several columns are named price: the later ones are read as price.1" in profile.notes
+    stream = open_file(path, label="y")
+    assert (stream.feature_names, stream.take(1)[0].tolist()) == (["price", "price.1"], [[1.5, 2.5]])
+
+
+WRITTEN = {
+    "15345.58": ["15 345,58 €", "15\u00a0345,58 €", "15\u202f345,58\u202f€", "15'345.58", "15\u2019345.58 CHF",
+                 "15345.58kg",
+                 "€15,345.58", "15.345,58 EUR", "EUR 15,345.58", "15345.58 USD"],
+    "-15345.58": ["(15,345.58)", "\u221215345.58", "-15 345,58 €", "(15.345,58 €)"],
+    "165": ["165cm", "165 cm", "165°"[:3] + " mm", "165%"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("value", WRITTEN)
+def test_amounts_and_units_are_numbers(tmp_path, value):
+    for text in WRITTEN[value]:
+        other = (
+            text.replace("345", "678").replace("65", "67") if value != "165" else text.replace("165", "170")
+        )
+        lines = "".join(f'"{one}";{label}\n' for one, label in ((text, "a"), (other, "b")) for _ in range(3))
+        (tmp_path / "t.csv").write_text(f"x;y\n{lines}", encoding="utf-8")
+        stream = open_file(tmp_path / "t.csv", label="y")
+        assert (stream.take(1)[0].tolist(), stream.categorical) == ([[float(value)]], []), text
+
+
+def test_versions_codes_and_telephones_remain_text(tmp_path):
+    for text in ("A12 B7 C3", "12cm 3in 4ft", "1/2 3-4-5 6", "10k 5M 3", "0x1F 0x2 0xFF"):
+        values = text.split()
+        lines = "".join(f"{value},{i % 2}\n" for i, value in enumerate(values * 30))
+        (tmp_path / "t.csv").write_text(f"x,y\n{lines}")
+        profile = profile_table(open_table(tmp_path / "t.csv"), "y")
+        assert profile.columns[0].kind in ("category", "mixed"), values
+
+
+@pytest.mark.parametrize(
+    ("texts", "first"),
+    [
+        (["03/30/2024 08:00 PM", "03/31/2024 08:30 AM"], dt.datetime(2024, 3, 30, 20)),
+        (["30/03/2024 8:00:05 pm", "31/03/2024 8:30:00 am"], dt.datetime(2024, 3, 30, 20, 0, 5)),
+        (["Jan 13 2000", "Feb 1 2000"], dt.datetime(2000, 1, 13)),
+        (["Mar 30, 2024", "Apr 2, 2024"], dt.datetime(2024, 3, 30)),
+        (["30-Mar-2024 20:00", "01-Apr-2024 21:00"], dt.datetime(2024, 3, 30, 20)),
+        (["30 March 2024", "1 April 2024"], dt.datetime(2024, 3, 30)),
+    ],
+)
+def test_dates_with_names_and_halves_of_days(tmp_path, texts, first):
+    (tmp_path / "t.csv").write_text(
+        "at;y\n" + "".join(f"{text};{i % 2}\n" for i, text in enumerate(texts * 3))
+    )
+    X, _ = open_file(tmp_path / "t.csv", label="y").take(1)
+    assert X.tolist() == [[first.replace(tzinfo=dt.UTC).timestamp()]]
+
+
+def test_durations_are_seconds_in_any_container(tmp_path):
+    pd = pytest.importorskip("pandas")
+    texts = ["0:16:00", "1:00:30", "26:00:00", "0:00:01.5"]
+    spans = [dt.timedelta(seconds=s) for s in (960, 3630, 93600, 1.5)]
+    assert [str(span) for span in spans[:2]] == texts[:2]
+    y = ["a", "b"] * 2
+    (tmp_path / "a.csv").write_text("took,y\n" + "".join(f"{t},{c}\n" for t, c in zip(texts, y, strict=True)))
+    pd.DataFrame({"took": spans, "y": y}).to_csv(tmp_path / "b.csv", index=False)  # 0 days 00:16:00
+    (tmp_path / "c.csv").write_text(
+        "took,y\n" + "".join(f'"{t}",{c}\n' for t, c in zip(spans, y, strict=True))
+    )
+    pq = pytest.importorskip("pyarrow.parquet")
+    for unit in ("s", "ms", "us", "ns"):
+        values = pa.array(spans[:3], pa.duration(unit))
+        pq.write_table(pa.table({"took": values, "y": y[:3]}), tmp_path / f"{unit}.parquet")
+    for times in ("seconds", "parts"):
+        for name in ("a.csv", "b.csv", "c.csv", *(f"{unit}.parquet" for unit in ("s", "ms", "us", "ns"))):
+            stream = open_file(tmp_path / name, label="y", times=times)
+            X, _ = stream.take(4)
+            assert (stream.feature_names, X[:3, 0].tolist()) == (["took"], [960, 3630, 93600]), name
+            profile = profile_table(open_table(tmp_path / name), "y", times=times)
+            assert (profile.columns[0].kind, profile.columns[0].note) == ("time", "becomes seconds")
+    frame = pd.DataFrame({"took": spans, "y": y})
+    assert as_stream(frame, "y").take(4)[0][:, 0].tolist() == [960, 3630, 93600, 1.5]
+
+
+def test_a_late_value_that_is_no_duration_is_named(tmp_path):
+    (tmp_path / "t.csv").write_text("took,y\n" + "0:16:00,a\n1:10:00,b\n" * 60_000 + "soon,a\n")
+    with pytest.raises(
+        StreamError, match="contains 'soon' in row 120001 of column 'took', which began as durations"
+    ):
+        list(open_file(tmp_path / "t.csv", label="y").batches(1000))
+
+
+def test_hexadecimal_numbers_are_text_beside_any_other_values(tmp_path):
+    pq = pytest.importorskip("pyarrow.parquet")
+    for values in (["0x1F", "0x2A"], ["0x1F", "12"], ["0x1234567890abcdef12", "0xFF"]):
+        (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{v},{i % 2}\n" for i, v in enumerate(values * 5)))
+        pq.write_table(pa.table({"x": values * 5, "y": [0, 1] * 5}), tmp_path / "t.parquet")
+        streams = [
+            open_file(tmp_path / f"t.{suffix}", label="y", categorical=["x"]) for suffix in ("csv", "parquet")
+        ]
+        assert streams[0].take(4)[0].tolist() == streams[1].take(4)[0].tolist()
+        assert streams[0].categories == streams[1].categories == {"x": values}
+    (tmp_path / "t.csv").write_text("x,y\n" + "0x1F,0\n12,1\n13,0\n" * 5)
+    assert profile_table(open_table(tmp_path / "t.csv"), "y").problems[0].option == "na"
+
+
+def test_a_line_of_values_is_no_header(tmp_path):
+    (tmp_path / "t.csv").write_text("x,s,n,t,p\n" + "x,y,w,t,a\nb,s,w,t,l\nx,s,n,f,e\n" * 20)
+    with pytest.raises(StreamError, match=r"begins with a line of values .*choose header=False"):
+        open_table(tmp_path / "t.csv")
+    assert open_file(tmp_path / "t.csv", label=-1, header=False).feature_names == ["x0", "x1", "x2", "x3"]
+    (tmp_path / "t.csv").write_text(
+        "city,state\n" + "Rome,on\nParis,off\n" * 20 + "city,state\n"
+    )  # two files joined
+    assert open_table(tmp_path / "t.csv").names() == ["city", "state"]

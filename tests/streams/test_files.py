@@ -244,7 +244,6 @@ BAD = {
         "has no column 'tarket'; did you mean 'target'?",
     ),
     "position.csv": (b"a,y\n1,0\n", {"label": 2}, "has 2 columns, so there is none at position 2"),
-    "twice.csv": (b"y,y\n1,0\n", {}, "has 2 columns named 'y'"),
     "onlylabel.csv": (b"y\n1\n", {}, "has no column besides the label 'y'"),
     "missing.csv": (b"a,y\n1,0\n,1\n", {"missing": "error"}, "Column 'a' is missing in row 2"),
     "infinite.csv": (b"a,y\n1,0\ninf,1\n", {}, "Column 'a' is infinite in row 2"),

@@ -91,10 +91,10 @@ def test_columns_of_the_same_values_are_noted(tmp_path):
 def test_all_problems_are_told_at_once_with_what_mends_each(file):
     assert [(p.option, p.value) for p in look(file).problems] == [
         ("na", "offline"),
-        ("categorical", "level"),
+        ("na", "level=*"),
         ("na", "inf"),
     ]
-    assert [p.option for p in look(file, missing="error").problems] == ["na", "categorical", "missing", "na"]
+    assert [p.option for p in look(file, missing="error").problems] == ["na", "na", "missing", "na"]
     assert "holes (10.0 %)" in look(file, missing="error").problems[2].text
     assert any("holes (10.0 %)" in note and "--missing mean" in note for note in look(file).notes)
     assert "void (100.0 %)" in look(file, keep=["void"], missing="error").problems[2].text
@@ -103,10 +103,10 @@ def test_all_problems_are_told_at_once_with_what_mends_each(file):
 
 
 def test_what_mends_each_problem_does_mend_them(file):
-    table = open_table(file, na=["offline", "inf"])
-    found = profile_table(table, "y", categorical=["level"], missing="mean")
+    table = open_table(file, na=["offline", "inf", "level=*"])
+    found = profile_table(table, "y", missing="mean")
     assert found.problems == []
-    X, _ = TableStream(table, "y", ["level"], list(found.excluded), "mean", times="parts").take(N)
+    X, _ = TableStream(table, "y", [], list(found.excluded), "mean", times="parts").take(N)
     assert X.shape == (N, len(COLUMNS) - 1 - len(found.excluded) + 2)
     assert np.isfinite(X).all()
 

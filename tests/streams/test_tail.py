@@ -280,7 +280,7 @@ def test_a_log_that_is_rotated_while_it_is_followed(tmp_path):
             HEADER.encode("utf-16") + "1,2,red,3,on\n".encode("utf-16-le") * 30,
             "only text in UTF-8 or Latin-1",
         ),
-        ("a.arff", b"@relation x\n", "is arff: only CSV and Parquet files can be followed"),
+        ("a.arff", b"@relation x\n", "is arff: only CSV, JSON lines and Parquet files can be followed"),
         ("a.csv", b"sep=;\na;y\n" + b"1;0\n2;1\n" * 200, "begins with 'sep=;' above its header"),
         ("a.csv.gz", b"\x1f\x8b", "is compressed"),
         ("a.csv", gzip.compress(b"x,state\n1,on\n", mtime=0), "is compressed"),

@@ -53,7 +53,7 @@ class _Source:
     Parameters
     ----------
     source : SOURCE
-        A growing file, a folder or pattern of CSV or Parquet files, or - (standard input).
+        A growing file, a folder or pattern of CSV, JSON lines or Parquet files, or - (standard input).
     number : NAME
         Column with increasing row numbers, so that standard input can be resumed.
     label_key : NAME
@@ -83,8 +83,9 @@ class _Source:
             raise MisuseError("Name what to follow: a FILE, a folder, a pattern such as 'parts/*.csv', or -.")
         if reading.label is None:
             raise MisuseError("Name the label column: --label NAME (or its position).")
-        if reading.n_features is not None or reading.zero_based is not None or reading.format == "svmlight":
-            raise MisuseError("svmlight files cannot be followed: only CSV and Parquet.")
+        reading.reject_width()
+        if reading.zero_based is not None or reading.format == "svmlight":
+            raise MisuseError("svmlight files cannot be followed: only CSV, JSON lines and Parquet.")
         if self.source == "-" and checkpoint is not None and self.number is None:
             raise MisuseError(
                 "--checkpoint cannot resume standard input, which can be read only once: save the rows to a file and"

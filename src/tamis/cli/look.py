@@ -11,7 +11,7 @@ import typer
 
 from tamis.cli.options import OUTPUT, AsJSON, Quiet, command
 from tamis.cli.output import print_json, terminal
-from tamis.cli.reading import Reading, dialect_text, option_words, stream_name
+from tamis.cli.reading import Reading, dialect_text, keep, option_words, stream_name
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -73,16 +73,19 @@ def _command(profile: TableProfile, reading: Reading) -> str | None:
     if any(not problem.option or problem.value is None for problem in profile.problems):
         return None
     words = ["tamis", "run", *reading.words()]
-    words += [word for problem in profile.problems for word in option_words(problem)]
+    words += [word for one in (*profile.problems, *profile.suggestions) for word in option_words(one)]
     return shlex.join(words)
 
 
 def _document(profile: TableProfile, command: str | None) -> dict[str, Any]:
-    problems = [
-        {"text": problem.text, "option": shlex.join(option_words(problem)) or None}
-        for problem in profile.problems
-    ]
-    return {**asdict(profile), "problems": problems, "command": command}
+    lists = {
+        name: [
+            {"text": one.text, "option": shlex.join(option_words(one)) or None}
+            for one in getattr(profile, name)
+        ]
+        for name in ("problems", "suggestions")
+    }
+    return {**asdict(profile), **lists, "command": command}
 
 
 def _show(console: Console, profile: TableProfile, top: int, command: str | None) -> None:
@@ -106,10 +109,12 @@ def _show(console: Console, profile: TableProfile, top: int, command: str | None
         console.print(Text(f"  and {more:,} more columns", style="dim"))
     parts = {
         "Excluded": [
-            f"{name or '(no name)'}: {why} (--keep {shlex.quote(name)})"
+            f"{name or '(no name)'}: {why}{keep(profile, name, ' (--keep {})')}"
             for name, why in profile.excluded.items()
         ],
         "To fix": [": ".join(filter(None, (p.text, shlex.join(option_words(p))))) for p in profile.problems],
+        "Suggested": [f"{one.text}: {shlex.join(option_words(one))}" for one in profile.suggestions],
+        "To check": profile.warnings,
         "Notes": profile.notes,
     }
     for heading, lines in parts.items():

@@ -34,11 +34,11 @@ class ReadingOptions:
     label : NAME
         The label column: its name, or position (-1 is the last).
     format : NAME
-        csv, parquet, arrow, arff or svmlight; by default from the file name.
+        csv, json, xlsx, parquet, arrow, arff or svmlight; by default from the file name.
     header : bool
         Whether a CSV file begins with column names.
     na : WORD
-        Another word for a missing value in CSV; may be repeated.
+        Another word for a missing value in CSV, or COLUMN=NUMBER (COLUMN=*: all texts); may be repeated.
     categorical : NAMES
         Numeric columns that are categories: a,b or patterns.
     drop : NAMES
@@ -155,7 +155,7 @@ class ReadingOptions:
         """Return the column options that the user gave."""
         return {
             "categorical": _split(self.categorical), "drop": _split(self.drop), "missing": self.missing,
-            "drop_unlabelled": self.drop_unlabelled, "times": self.times,
+            "drop_unlabelled": self.drop_unlabelled, "times": self.times, "na": list(self.na or ()),
         }  # fmt: skip
 
     def table(self, file: str) -> Table | None:
@@ -167,7 +167,18 @@ class ReadingOptions:
         check_choice("missing", self.missing, ("error", "mean", "keep"))
         check_choice("times", self.times, TIMES)
         table = open_table(file, format=self.format, header=self.header, **self.dialect())
-        return None if isinstance(table, Source) else table
+        if isinstance(table, Source):
+            return None
+        self.reject_width()
+        return table
+
+    def reject_width(self) -> None:
+        """Raise if a number of columns is given for a file that has names."""
+        if self.n_features is not None:
+            raise MisuseError(
+                f"--n-features is the number of columns of an svmlight file: to select {self.n_features} features, use"
+                f" --select {self.n_features}."
+            )
 
     def profile(self, table: Table, clock: Sequence[str] = (), **how: Any) -> TableProfile:
         """Return the profile of a table."""
@@ -195,7 +206,7 @@ class Reading(ReadingOptions):
     Parameters
     ----------
     file : FILE
-        CSV, Parquet, ARFF, svmlight ...; - is standard input.
+        CSV, JSON lines, Parquet, ARFF, svmlight, Excel ...; - is standard input.
     dataset : NAME
         A data set instead of a file: see `tamis datasets`.
     """
@@ -299,20 +310,29 @@ def _notes(profile: TableProfile, times: str) -> list[str]:
     if times == "parts" and notes:
         lines.append(f"{'; '.join(notes)}; --times seconds converts it to one number.")
     lines += [
-        f"{name or '(no name)'} is excluded: {why}; --keep {shlex.quote(name)} keeps it."
+        f"{name or '(no name)'} is excluded: {why}{keep(profile, name, '; --keep {} keeps it')}."
         for name, why in profile.excluded.items()
     ]
-    return lines
+    lines += [f"{one.text}: {shlex.join(option_words(one))}." for one in profile.suggestions]
+    return lines + [f"{line}." for line in profile.warnings]
+
+
+def keep(profile: TableProfile, name: str, form: str) -> str:
+    """Return how to keep an excluded column, if it can be read."""
+    kinds = {column.name: column.kind for column in profile.columns}
+    return "" if kinds.get(name) == "unreadable" else form.format(shlex.quote(name))
 
 
 def dialect_text(profile: TableProfile) -> str:
     """Return a description of a CSV dialect."""
-    separators = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+    separators = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks", "  ": "blanks"}
     encodings = {"utf-8": "UTF-8", "cp1252": "Latin-1", "latin-1": "Latin-1", "utf-16": "UTF-16"}
     written = profile.written
     between = separators.get(written["delimiter"], repr(written["delimiter"]))
     mark = "commas" if written["decimal"] == "," else "points"
     coded = encodings.get(written["encoding"], written["encoding"])
+    if written["format"] == "json":
+        return f"JSON, {coded}"
     return f"CSV with {between} between values, decimal {mark}, {coded}"
 
 

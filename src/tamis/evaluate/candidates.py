@@ -16,6 +16,7 @@ from tamis.catalog import find, find_learner
 from tamis.evaluate.prequential import PrequentialResult, prequential
 from tamis.evaluate.prequential.remarks import RARE
 from tamis.options import RunOptions, model_parameters
+from tamis.streams.leaks import leak_of, leak_text, runs_of_labels
 from tamis.streams.stream import ArrayStream
 from tamis.summaries.paired_losses import PairedLosses
 
@@ -27,6 +28,7 @@ LEARNERS = ("logistic", "perceptron", "naive-bayes", "adaptive-random-forest")  
 _TOLERANT = {"naive-bayes": "nb"}
 _RARE_ROWS = 200  # rows of the rarer class to wait for
 _MOST_ROWS = 50_000  # read in waiting for them
+_LEAK_ROWS = 5000
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,22 @@ class FirstRows:
         usual = REGRESSORS if numbers else LEARNERS
         names = [_TOLERANT.get(name, name) if replaces else name for name in usual]
         self.learners = [name for name in names if not (n and is_sparse) or find_learner(name).sparse]
+
+    def leaks(self) -> list[str]:
+        """Return a question about each of the first columns that reveals the label by itself."""
+        X, y = self._stream.take(min(self.n_rows, _LEAK_ROWS))
+        if (
+            self.is_regression
+            or sp.issparse(X)
+            or runs_of_labels(codes := np.unique(y, return_inverse=True)[1].ravel())
+        ):
+            return []
+        names = self._stream.feature_names or [f"x{j}" for j in range(X.shape[1])]
+        return [
+            leak_text(name, share)
+            for name, column in zip(names[:1000], X.T, strict=False)
+            if (share := leak_of(column, codes))
+        ]
 
     def run(
         self,

@@ -26,6 +26,7 @@ from tamis.report.number_format import NAME_OF, count, fraction, scientific
 from tamis.report.result import Result
 from tamis.report.text import lower, plural
 from tamis.streams.any_source import as_stream
+from tamis.streams.leaks import runs_of_labels
 from tamis.summaries.label_series import LabelSeries
 from tamis.summaries.paired_losses import PairedLosses
 
@@ -317,7 +318,12 @@ def recommend(
         return done
 
     candidates, curves = list[Candidate](), {}
+    sorted_by = "" if numbers else runs_of_labels(np.unique(first.y, return_inverse=True)[1].ravel())
     for name in learners:
+        if sorted_by:
+            candidates.append(run(name))
+            n_runs -= 2
+            continue
         auto = run(name, "auto")
         curves[name], fixed = _fixed(auto.model)
         candidates += [run(name), auto]
@@ -328,9 +334,11 @@ def recommend(
     # With the baselines, as the printed command has them.
     chosen_run = run(chosen.learner, chosen.selector, options={"n_draws": n_draws}, **chosen.assigned).run
     reason = _reason(chosen, best, measure, first) + _dependence_note(first.y, best, measure)
+    if sorted_by:
+        reason = f"No selection is recommended, since {sorted_by}: shuffle the rows, or name another label."
     return Recommendation(
         chosen, best, candidates, chosen_run.summary(), curves, first.n_rows, first.n_features, reason, measure,
-        chosen_run.verdict(), chosen_run.remarks(), chosen_run.threshold_note(), n_draws,
+        chosen_run.verdict(), [*first.leaks(), *chosen_run.remarks()], chosen_run.threshold_note(), n_draws,
     )  # fmt: skip
 
 

@@ -10,9 +10,11 @@ import codecs
 import contextlib
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from io import BufferedReader
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
@@ -20,11 +22,16 @@ import numpy as np
 
 from tamis._validation import short_repr, warn_of_rounding
 from tamis.errors import StreamError
+from tamis.streams.converted import AlignedRows, JSONRows, is_json
 from tamis.streams.dialect import (
+    ALIGNED,
     BLANKS,
+    DURATION,
     FORMULA,
+    GROUPS,
     RANKING,
     NumberFormat,
+    aligned_columns,
     detect_decimal,
     detect_delimiter,
     detect_encoding,
@@ -33,20 +40,24 @@ from tamis.streams.dialect import (
     is_number,
     names_are_values,
     odd_times,
+    pad_header,
     split_preamble,
+    split_rows,
     strip_sign,
+    unique_names,
 )
-from tamis.streams.quotes import MAX_LINES, first_unclosed, quoted_spans
+from tamis.streams.quotes import MAX_LINES, first_unclosed, quoted_spans, row_ends
 from tamis.streams.source import LONGEST_LINE, Source
-from tamis.streams.tables import Head, Table, pyarrow_module, schema_types
+from tamis.streams.tables import Head, Table, pyarrow_module, schema_types, split_markers
 
 __all__ = ["CSVTable", "MixedColumn"]
 
 _BLOCK_BYTES = 1 << 20
 _PADDED = ("{}", " {}", "{} ", " {} ")
-_MISSING = ("?", "None")  # in addition to the empty string, NA, NaN, null and similar markers
+_MISSING = ("?", "None", "NaT")  # in addition to the empty string, NA, NaN, null and similar markers
 _MAX_DISTINCT = 1000  # values of a column from which its format is detected
 _FLAGS = ("true", "True", "TRUE", "false", "False", "FALSE")
+_HEX = r"^[+-]?0[xX]"
 _NUMBER = r"(?i)^(?:[+-]?(?:{digits}(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?|nan)$"
 _UNLIKE_NUMBER = r"^-?(?:0[0-9]+|[0-9]{20,})$"  # a label that a number would not represent
 
@@ -55,26 +66,36 @@ class CSVTable(Table):
     """Delimited text in the dialect that :mod:`tamis.streams.dialect` detects; types are inferred from the first block.
 
     Numbers are read as float64. Unless set by an option, delimiter, decimal mark (the other one may group thousands),
-    encoding and date format are detected in the first block. Notes above the header are skipped.
+    encoding and date format are detected in the first block. Notes above the header are skipped. Lines whose values are
+    separated by blanks, and JSON objects, are converted to CSV while reading.
     """
 
     format = "csv"
     _facts = (
-        "options", "_header", "_na", "grouped", "decimals", "time_formats", "encoding", "delimiter", "decimal",
-        "newline", "read_names", "text", "label", "labels", "whole_labels",
+        "options", "format", "_header", "_na", "_numeric", "grouped", "decimals", "time_formats", "durations",
+        "encoding", "delimiter", "decimal", "newline", "_aligned", "all_names", "read_names", "_is_padded", "text",
+        "label",
+        "labels", "whole_labels",
     )  # fmt: skip
     above = ""  # lines above the names
+    _aligned: Sequence[list[int]] = ()  # start and end of each column that is aligned by blanks
+    all_names: Sequence[str] = ()  # of all columns of the file, unique
 
     def __init__(self, source: Source, **options: Any) -> None:
         super().__init__(source, **options)
         self._csv = pyarrow_module("pyarrow.csv")
         self._header = bool(options["header"])
-        words = [*self._csv.ConvertOptions().null_values, *_MISSING, *(options.get("na") or ())]
+        given, markers = split_markers(options.get("na") or ())
+        words = [*self._csv.ConvertOptions().null_values, *_MISSING, *given]
         self._na = [form.format(word) for form in _PADDED for word in words]
+        # Columns in which any text is a missing value.
+        self._numeric = [pattern for pattern, value in markers if value == "*"]
         # Sign (currency or percent) of numeric columns that have one, or have grouped thousands.
         self.grouped: dict[str, str] = {}
         self.decimals: dict[str, str] = {}  # columns with another decimal mark than the rest
         self.time_formats: dict[str, str] = {}  # formats of date columns; "" if ambiguous
+        self._is_padded = False  # whether blanks surround names, and so texts
+        self.durations: set[str] = set()  # columns of hours, minutes and seconds
         self._first: Any = None
         self._block = self._read_head()
         try:
@@ -92,15 +113,14 @@ class CSVTable(Table):
             self._is_whole = len(head) < size
             self._find_dialect(head)
             try:
-                text = self._as_utf8()(head, self._is_whole)
+                text = self.converter()(head, self._is_whole)
             except UnicodeDecodeError as error:
                 self.source.fail(error)
-            text = text[len(self.above.encode()) :]
             end = self._end_of_rows(text, 0, whole=self._is_whole)
             block = text if self._is_whole else text[:end]
             if self._is_whole or block.count(self.newline) > 1:  # more than the header
                 return block
-            self._check_row_length(text)
+            self._check_row_length(head)
             size *= 2
 
     @classmethod
@@ -129,6 +149,11 @@ class CSVTable(Table):
                 f"{self.source.name!r} contains bytes that are not text: check that it is a CSV file (for UTF-16, set"
                 " encoding='utf-16')."
             )
+        self.newline = b"\r" if "\r" in text and "\n" not in text else b"\n"
+        self.decimal = self.options.get("decimal") or "."
+        if is_json(text):
+            self.format, self.delimiter, self._header, self.newline = "json", ",", True, b"\n"
+            return
         self.above, said = split_preamble(text)
         tab = ".tsv" in Path(self.source.name).suffixes
         self.delimiter = (
@@ -136,8 +161,14 @@ class CSVTable(Table):
             or said
             or detect_delimiter(text[len(self.above) :], len(head) <= 1 << 16, "\t" if tab else ",")
         )
-        self.decimal = self.options.get("decimal") or "."
-        self.newline = b"\r" if "\r" in text and "\n" not in text else b"\n"
+        if self.delimiter == ALIGNED:
+            lines = text[len(self.above) :].splitlines()[: None if len(head) <= 1 << 16 else -1]
+            self._aligned = [[column.start, column.stop] for column in aligned_columns(lines)]
+
+    @property
+    def separator(self) -> str:
+        """The delimiter of the rows as CSV."""
+        return "," if self.delimiter in (" ", ALIGNED) else self.delimiter
 
     def _read_first(self, head: bytes) -> None:
         """Read the first block, twice if it has decimal commas or unusual date formats."""
@@ -157,15 +188,24 @@ class CSVTable(Table):
         if self.decimal != "." or any(self.time_formats.values()):
             texts = self._texts(head)
             marks = {name: NumberFormat(values) for name, values in texts.items()}
+        self.durations = {name for name, values in texts.items() if _are_durations(values)}
         self.grouped = {name: marks[name].sign for name in texts if marks[name].grouped[self.decimal]}
         if self.options.get("decimal") is None:
             other = "." if self.decimal == "," else ","
             foreign = {name for name in texts if marks[name].grouped[other]} - set(self.grouped)
             self.decimals = dict.fromkeys(foreign, other)
             self.grouped |= {name: marks[name].sign for name in texts if name in foreign}
-        for name in list(self.grouped):  # the sample may lack a word that occurs late
-            if self._plain(self._first_of(name), name)[1] is not None:
-                del self.grouped[name]
+        self.grouped |= {name: marks[name].sign for name in texts if self._is_numeric(name)}
+        # The sample may lack a word that occurs late.
+        self.grouped = {
+            name: sign
+            for name, sign in self.grouped.items()
+            if self._plain(self._first_of(name), name)[1] is None
+        }
+        self.durations = {name for name in self.durations if _durations(self._first_of(name))[1] is None}
+
+    def _is_numeric(self, name: str) -> bool:
+        return any(name == pattern or fnmatchcase(name, pattern) for pattern in self._numeric)
 
     def _first_of(self, name: str) -> Any:
         """Return a column of the first block."""
@@ -179,10 +219,28 @@ class CSVTable(Table):
     def _texts(self, head: bytes) -> dict[str, list[str]]:
         """Read the first block, and return some distinct values of each text column."""
         import pyarrow as pa
+        import pyarrow.compute as pc
 
+        if not self.all_names:
+            self._set_names(self._names_above(head))
+            self.all_names = self.read_names = self._names
         table = self._parse(head)
+        if b"0x" in head or b"0X" in head:  # Arrow would read some of these texts as integers
+            integers = [
+                name for name in table.column_names if pa.types.is_integer(table.schema.field(name).type)
+            ]
+            written = self._parse(head, dict.fromkeys(integers, pa.string()), only=integers)
+            for name in integers:
+                if pc.any(pc.match_substring_regex(written[name], _HEX)).as_py():
+                    table = table.set_column(self.read_names.index(name), name, written[name])
+        # Spreadsheets end with columns that are empty and have no name.
+        used = [
+            j for j, name in enumerate(self.read_names) if _is_named(name) or table[j].null_count < len(table)
+        ]
+        if len(table) and used:
+            table = table.select(used)
         self.read_names, self._types = list(table.schema.names), list(table.schema.types)
-        self._first = next(iter(table.to_batches()), None) if self.read_names else None
+        self._first = next(iter(table.combine_chunks().to_batches()), None) if self.read_names else None
         if self._first is not None:
             self._first = pa.RecordBatch.from_arrays(self._trim(self._first.columns), self.read_names)
         return {
@@ -191,28 +249,47 @@ class CSVTable(Table):
             if pa.types.is_string(kind)
         }
 
+    def _names_above(self, block: bytes) -> list[str]:
+        """Return the names of the columns, as many as the rows below the header have values."""
+        ends, _ = row_ends(
+            block, self.separator, self.options.get("max_quoted_lines") or MAX_LINES, whole=True
+        )
+        names = self.names_in(block[: ends[0]] if ends else block)
+        rows = [block[i:j].decode(errors="replace") for i, j in pairwise(ends[:100])]
+        return pad_header(names, split_rows(rows, self.separator)) if self._header else names
+
     def _check_names(self) -> None:
-        names = self.read_names
-        if names_are_values(names, self.decimal):
+        import pyarrow.compute as pc
+
+        names, columns = self.read_names, zip(self.read_names, self._first or (), strict=False)
+        same = [
+            pc.fill_null(pc.equal(column, name), False) for name, column in columns if column.type == "string"
+        ]
+        # In files joined with their headers, all columns are texts.
+        n_headers = functools.reduce(pc.and_, same).true_count if len(same) == len(names) else 0
+        repeated = [one for one in same if one.true_count > n_headers]
+        if names_are_values(names, self.decimal) or (len(repeated) > 1 and 2 * len(repeated) >= len(same)):
             raise StreamError(
-                f"{self.source.name!r} begins with a line of numbers ({', '.join(names[:4])} ...) where column"
-                " names are expected: choose header=False."
+                f"{self.source.name!r} begins with a line of {'values' if repeated else 'numbers'}"
+                f" ({', '.join(names[:4])} ...) where column names are expected: choose header=False."
             )
 
     # -- contents ------------------------------------------------------------------------------------------
 
     def names(self) -> list[str]:
         """Return the names of all columns."""
-        if not self._header:
-            return [f"x{i}" for i in range(len(self.read_names))]
-        return [name.strip(BLANKS) for name in self.read_names]
+        return self.read_names
 
     def types(self) -> dict[str, Any]:
         """Return the Arrow type of each column in the first block."""
         import pyarrow as pa
 
         kinds = dict(zip(self.names(), self._types, strict=True))
-        return kinds | dict.fromkeys(self.grouped, pa.float64())
+        return (
+            kinds
+            | dict.fromkeys(self.grouped, pa.float64())
+            | dict.fromkeys(self.durations, pa.duration("us"))
+        )
 
     def times(self) -> dict[str, tuple[str, ...]]:
         """Return the columns of times and the parts that each of them provides; dates have no hour."""
@@ -223,13 +300,7 @@ class CSVTable(Table):
         """Return the first rows, numbers as numbers."""
         if self._first is None:
             return None
-        columns = [
-            # With duplicate names, only one of the columns may be numeric.
-            self._parse_numbers(column, name, 1)
-            if name in self.grouped and column.type == "string"
-            else column
-            for name, column in zip(self.names(), self._unquote(self._first.columns), strict=True)
-        ]
+        columns = self._parse_texts(self._unquote(self._first.columns), 1)
         self.begin()
         if self.labels and self.label in self.names():
             columns[self.names().index(self.label)] = self._parse_labels(self._first_labels(), 1)
@@ -252,12 +323,12 @@ class CSVTable(Table):
             read_options=csv.ReadOptions(
                 block_size=len(block) + 1,
                 use_threads=False,
-                column_names=names,
-                autogenerate_column_names=names is None and not self._header,
+                column_names=names or list(self.all_names),
+                skip_rows_after_names=int(names is None and self._header),
             ),
-            parse_options=csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            parse_options=csv.ParseOptions(delimiter=self.separator, newlines_in_values=True),
             convert_options=csv.ConvertOptions(
-                include_columns=only,
+                include_columns=only or self.read_names,
                 column_types=types,
                 strings_can_be_null=True,
                 null_values=self._na,
@@ -268,25 +339,35 @@ class CSVTable(Table):
 
     # -- blocks of complete rows ---------------------------------------------------------------------------
 
-    def _as_utf8(self) -> Callable[[bytes, bool], bytes]:
-        """Return the incremental conversion of the file's bytes to UTF-8."""
-        if codecs.lookup(self.encoding).name == "utf-8":
+    def converter(self, row: int | None = None) -> Callable[[bytes, bool], bytes]:
+        """Return the incremental conversion of the bytes of the file, or of those after `row` rows, to CSV in UTF-8."""
+        above = "" if row is not None else self.above
+        convert: Callable[[str, bool], str] = lambda text, last: text  # noqa: E731
+        if self.format == "json":
+            convert = JSONRows(self.source.name, self.all_names, row)
+        elif self.delimiter in (" ", ALIGNED):
+            convert = AlignedRows(self.source.name, [slice(*pair) for pair in self._aligned])
+        elif codecs.lookup(self.encoding).name == "utf-8" and not above:
             return lambda piece, last: piece
         decoder = codecs.getincrementaldecoder(self.encoding)()
-        return lambda piece, last: decoder.decode(piece, last).encode()
+        left = len(above)
+
+        def converted(piece: bytes, last: bool) -> bytes:
+            nonlocal left
+            text = decoder.decode(piece, last)
+            passed = min(left, len(text))
+            left -= passed
+            return convert(text[passed:], last).encode(errors="replace")
+
+        return converted
 
     def _rows(self, file: BinaryIO) -> Iterator[bytes]:
         """Yield an opened file in blocks of complete rows, as UTF-8."""
         # From standard input, read what is available: the next rows may arrive much later.
         read = cast("BufferedReader", file).read1 if self.source.is_stdin else file.read
-        as_utf8, held, tried, lines = self._as_utf8(), bytearray(), 0, 0
-        above = len(self.above.encode())
+        as_csv, held, tried, lines = self.converter(), bytearray(), 0, 0
         while data := read(_BLOCK_BYTES):
-            held += as_utf8(data, False)
-            if above:
-                passed = min(above, len(held))
-                del held[:passed]
-                above -= passed
+            held += as_csv(data, False)
             if len(held) < 2 * tried:
                 continue
             if end := self._end_of_rows(held, lines):
@@ -298,7 +379,7 @@ class CSVTable(Table):
             else:
                 self._check_row_length(held)
                 tried = len(held)
-        held += as_utf8(b"", True)
+        held += as_csv(b"", True)
         if held and not held.isspace():
             self._end_of_rows(held, lines, whole=True)
             yield bytes(held)
@@ -322,8 +403,8 @@ class CSVTable(Table):
         end = block.rfind(self.newline) + 1
         if b'"' in block:
             data, max_lines = bytes(block), self.options.get("max_quoted_lines") or MAX_LINES
-            starts, ends = spans = quoted_spans(data, self.delimiter)
-            if unclosed := first_unclosed(data, spans, self.delimiter, max_lines, self.newline, whole=whole):
+            starts, ends = spans = quoted_spans(data, self.separator)
+            if unclosed := first_unclosed(data, spans, self.separator, max_lines, self.newline, whole=whole):
                 line = before + self.above.count("\n") + 1 + data.count(self.newline, 0, unclosed.at)
                 raise StreamError(unclosed.message(self.source.name, f"line {line}", max_lines))
             while end and (i := int(np.searchsorted(starts, end)) - 1) >= 0 and end <= ends[i]:
@@ -342,8 +423,8 @@ class CSVTable(Table):
         import pyarrow as pa
 
         types = dict(zip(self.read_names, self._types, strict=True))
-        for name, title, kind in zip(self.read_names, self.names(), self._types, strict=True):
-            if title in self.text or (title == self.label and self.labels):
+        for name, kind in types.items():
+            if name in self.text or (name == self.label and self.labels):
                 types[name] = pa.string()
             elif pa.types.is_integer(kind) or pa.types.is_null(kind):
                 types[name] = pa.float64()
@@ -354,7 +435,7 @@ class CSVTable(Table):
     def blocks(self) -> Iterator[tuple[list[Any], int]]:
         """Yield the columns of each block of rows, and its number of rows."""
         self.check_mixed()
-        row, known = 0, None if self._header else self.read_names
+        row, known = 0, None if self._header else list(self.all_names)
         self.begin()
         with self.source.open() as file:
             try:
@@ -362,9 +443,9 @@ class CSVTable(Table):
                     for columns, n_rows in self.parts(block, known, row):
                         row += n_rows
                         yield columns, n_rows
-                    known = self.read_names
-            except Exception as error:
-                self.fail(error, row + self._header if known else 0)
+                    known = list(self.all_names)
+            except Exception as error:  # a row of JSON has no line of names above it
+                self.fail(error, (row + self._header if known else 0) - (self.format == "json"))
 
     def check_mixed(self) -> None:
         """Raise if a column mixes numbers and other values, or day and month of its dates are ambiguous."""
@@ -385,9 +466,27 @@ class CSVTable(Table):
         """Reset to the first row: the first block determines what labels are; integers only until one is not."""
         self.labels, self.whole_labels = self._detect_labels()
 
+    def header(self, row: bytes) -> list[str]:
+        """Return the unique names of the columns of another file with the same rows, from its first row."""
+        names, known = self.names_in(self.converter(0)(row, True)), self.all_names
+        if len(names) + 1 == len(known):
+            names = [*names, ""] if known[0] else ["", *names]
+        return unique_names(names)
+
     def names_in(self, row: bytes) -> list[str]:
-        """Return the names in a header row."""
-        return list(self._parse(row).schema.names)
+        """Return the names in a header row; x0, x1, ... if rows have no header."""
+        import pyarrow as pa
+
+        read = self._csv.read_csv(
+            pa.BufferReader(row),
+            self._csv.ReadOptions(block_size=len(row) + 1, autogenerate_column_names=not self._header),
+            self._csv.ParseOptions(delimiter=self.separator, newlines_in_values=True),
+        ).column_names  # fmt: skip
+        if not self._header:
+            return [f"x{i}" for i in range(len(read))]
+        names = read if self.format == "json" else [name.strip(BLANKS) for name in read]
+        self._is_padded = names != read
+        return names
 
     def parts(self, block: bytes, known: list[str] | None, row: int) -> Iterator[tuple[list[Any], int]]:
         """Yield the columns of a block of complete rows, as UTF-8.
@@ -409,17 +508,11 @@ class CSVTable(Table):
         if block.startswith(codecs.BOM_UTF8) and (row or (known and self._header)):
             # Within a file it is part of the value, even at the start of a block.
             block = codecs.BOM_UTF8 + block
-        names = self.names()
-        label = names.index(self.label)
-        apart = self.text | {self.label}
-        grouped = [j for j, name in enumerate(names) if name in self.grouped and name not in apart]
+        label = self.read_names.index(self.label)
         for part in self._parse(block, self._column_types(), known).to_batches():
-            if known is not None and known != self.read_names:
-                part = part.select(self.read_names)
             columns = self._unquote(self._trim(part.columns))
             self._warn_of_rounding(columns, block, known)
-            for j in grouped:
-                columns[j] = self._parse_numbers(columns[j], names[j], row + 1)
+            columns = self._parse_texts(columns, row + 1)
             columns[label] = self._parse_labels(columns[label], row + 1)
             row += part.num_rows
             yield columns, part.num_rows
@@ -449,15 +542,14 @@ class CSVTable(Table):
                 exact = self._parse(block, {**self._column_types(), name: pa.int64()}, known)[name]
             except pa.ArrowInvalid:  # not integers, or more than 64 bits
                 continue
-            column = self.names()[j]
-            if warn_of_rounding(exact.drop_null().to_numpy(), lambda _, column=column: column):  # type: ignore[misc]
+            if warn_of_rounding(exact.drop_null().to_numpy(), lambda _, name=name: name):  # type: ignore[misc]
                 self._integers.remove(j)
 
     def _trim(self, columns: list[Any]) -> list[Any]:
         """Return columns without the blanks around texts, if there are blanks around the names."""
         import pyarrow.compute as pc
 
-        if self.names() == self.read_names or not self._header:
+        if not self._is_padded:
             return columns
         return [pc.utf8_trim(column, BLANKS) if column.type == "string" else column for column in columns]
 
@@ -477,26 +569,37 @@ class CSVTable(Table):
         import pyarrow.compute as pc
 
         sign, decimal = self.grouped.get(name, ""), self.decimals.get(name, self.decimal)
-        mark, group = (r"\.", ",") if decimal == "." else (",", r"\.")
-        digits = rf"(?:[1-9][0-9]{{0,2}}(?:{group}[0-9]{{3}})+|[0-9]+)" if name in self.grouped else "[0-9]+"
-        plain = column
+        mark, group = re.escape(decimal), GROUPS[decimal]
+        is_grouped = name in self.grouped
+        digits = rf"(?:[1-9][0-9]{{0,2}}(?:{group}[0-9]{{3}})+|[0-9]+)" if is_grouped else "[0-9]+"
+        plain = pc.utf8_trim(column, BLANKS)
+        if is_grouped:
+            plain = pc.replace_substring_regex(plain, r"^\((.*)\)$", r"-\1")
+            plain = pc.replace_substring(plain, "\u2212", "-")
         if sign:
             blanks, escaped = f"[{BLANKS}]*", re.escape(sign)
             for at in (rf"^{blanks}([+-]?){blanks}{escaped}{blanks}", rf"()(?:{blanks}{escaped}{blanks})$"):
                 plain = pc.replace_substring_regex(plain, at, r"\1", max_replacements=1)
-        plain = pc.utf8_trim_whitespace(plain)
         is_number = pc.match_substring_regex(plain, _NUMBER.format(digits=digits, mark=mark))
-        if is_number.true_count < len(plain) - plain.null_count:
+        if self._is_numeric(name):
+            plain = pc.if_else(is_number, plain, None)
+        elif is_number.true_count < len(plain) - plain.null_count:
             return plain, pc.index(is_number, False).as_py()
-        plain = pc.replace_substring_regex(plain, rf"^\+|{group}" if name in self.grouped else r"^\+", "")
+        plain = pc.replace_substring_regex(plain, rf"^\+|{group}" if is_grouped else r"^\+", "")
         return pc.replace_substring(plain, ",", "."), None
 
-    def _parse_numbers(self, column: Any, name: str, row: int) -> Any:
-        """Return the numbers of a text column, which begins with row `row`, as float64."""
-        plain, at = self._plain(column, name)
-        if at is not None:
-            self._raise_unlike(column, at, name, row, "numbers")
-        return plain.cast("double")
+    def _parse_texts(self, columns: list[Any], row: int) -> list[Any]:
+        """Return columns, which begin with row `row`, with the numbers and durations of text columns."""
+        apart = self.text | {self.label}
+        for j, name in enumerate(self.read_names):
+            if name in apart or not {name} & (self.durations | self.grouped.keys()):
+                continue
+            values, at = _durations(columns[j]) if name in self.durations else self._plain(columns[j], name)
+            if at is not None:
+                kind = "durations" if name in self.durations else "numbers"
+                self._raise_unlike(columns[j], at, name, row, kind)
+            columns[j] = values if name in self.durations else values.cast("double")
+        return columns
 
     def _raise_unlike(self, column: Any, at: int, name: str, row: int, kind: str) -> NoReturn:
         sign, value = self.grouped.get(name, ""), column[at].as_py()
@@ -514,8 +617,7 @@ class CSVTable(Table):
 
         if self._first is None:
             return pa.array([], pa.string())
-        name = self.read_names[self.names().index(self.label)]
-        column = self._parse(self._block, {name: pa.string()}, only=[name]).column(0)
+        column = self._parse(self._block, {self.label: pa.string()}, only=[self.label]).column(0)
         return self._unquote(self._trim([column.combine_chunks()]))[0]
 
     def _detect_labels(self) -> tuple[str, bool]:
@@ -573,7 +675,9 @@ class CSVTable(Table):
 
         columns = []
         for name, kind, column in zip(self.names(), self._types, self._first or (), strict=False):
-            if {name} & (self.text | {self.label, *self.grouped}) or not pa.types.is_string(kind):
+            if {name} & (self.text | self.durations | {self.label, *self.grouped}) or not pa.types.is_string(
+                kind
+            ):
                 continue
             values = _distinct(column, None)
             sign = NumberFormat(values).sign
@@ -589,7 +693,7 @@ class CSVTable(Table):
                 words, time = ([], "") if is_date else odd_times(values, self.options.get("time_format"))
             if words:
                 row = column.to_pylist().index(words[0]) + 1
-                columns.append(MixedColumn(name, tuple(words), row, decimal, time))
+                columns.append(MixedColumn(name, tuple(words), row, decimal, time, len(values) - len(words)))
         return columns
 
     def fail(self, error: Exception, before: int = 0) -> None:
@@ -628,6 +732,8 @@ class MixedColumn:
         Decimal mark with which they are numbers, or "".
     time : str
         A time in the format of most values; "" if these are numbers.
+    n_numbers : int
+        Number of distinct other values.
     """
 
     name: str
@@ -635,6 +741,7 @@ class MixedColumn:
     row: int
     decimal: str
     time: str = ""
+    n_numbers: int = 0
 
     def message(self, path: str) -> str:
         """Return the error message, with the fix."""
@@ -655,6 +762,34 @@ def _is_number(kind: Any) -> bool:
     import pyarrow.types as kinds
 
     return bool(kinds.is_integer(kind) or kinds.is_floating(kind))
+
+
+def _is_named(name: str) -> bool:
+    return re.fullmatch(r"(?:\.\d+)?", name) is None
+
+
+def _are_durations(values: list[str]) -> bool:
+    """Return whether texts are durations such as 0:16:00, or times of day whose hours have one digit."""
+    if not values or not all(re.match(DURATION, value) for value in values):
+        return False
+    return any(re.match(r"[+-]|\d:|\d+ day", value) for value in values) or not odd_times(values)[0]
+
+
+def _durations(column: Any) -> tuple[Any, int | None]:
+    """Return durations of a text column, and the position of the first value that is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    parts = pc.extract_regex(column, DURATION)
+    if parts.null_count > column.null_count:
+        return column, pc.index(pc.and_(parts.is_null(), column.is_valid()), True).as_py()
+    total = None
+    for name, seconds in (("days", 86400), ("hours", 3600), ("minutes", 60), ("seconds", 1)):
+        part = parts.field(name)
+        part = pc.multiply(pc.if_else(pc.equal(part, ""), "0", part).cast("double"), float(seconds) * 1e6)
+        total = part if total is None else pc.add(total, part)
+    total = pc.if_else(pc.equal(parts.field("sign"), "-"), pc.negate(total), total)
+    return pc.round(pc.if_else(column.is_valid(), total, None)).cast("int64").cast(pa.duration("us")), None
 
 
 def _whole_numbers(plain: Any) -> Any:

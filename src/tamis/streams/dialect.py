@@ -10,15 +10,19 @@ import csv
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date, datetime
-from itertools import pairwise
+from itertools import count, pairwise
 
 __all__ = [
+    "ALIGNED",
     "BLANKS",
     "DELIMITERS",
+    "DURATION",
+    "GROUPS",
     "RANKING",
     "NumberFormat",
+    "aligned_columns",
     "detect_decimal",
     "detect_delimiter",
     "detect_encoding",
@@ -27,21 +31,35 @@ __all__ = [
     "fitting_time_formats",
     "names_are_values",
     "odd_times",
+    "pad_header",
     "split_preamble",
+    "split_rows",
     "strip_sign",
+    "unique_names",
 ]
 
 DELIMITERS = (",", ";", "\t", "|")
+ALIGNED = "  "  # in place of a delimiter: columns that are aligned by blanks
 BLANKS = " \t\u00a0\u202f"  # between a number and its sign
+_SPACES = " \u00a0\u202f\u2009'\u2019"  # group thousands, with either decimal mark
 _LINES = 100  # lines from which the delimiter is detected
 _SAMPLE = 200  # values from which the format of most times is detected
+GROUPS = {".": f"[,{_SPACES}]", ",": rf"[.{_SPACES}]"}  # what groups thousands, by decimal mark
 _UNITS = r"[+-]?(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d+)?(?:{mark}\d+)?(?:[eE][+-]?\d+)?"
-_NUMBERS = {
-    ".": re.compile(_UNITS.format(group=",", mark=r"\.")),
-    ",": re.compile(_UNITS.format(group=r"\.", mark=",")),
-}
-_DAYS = ("%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y")
-_CLOCKS = ("", " %H:%M", " %H:%M:%S", "T%H:%M:%S")
+_NUMBERS = {mark: re.compile(_UNITS.format(group=GROUPS[mark], mark=re.escape(mark))) for mark in ".,"}
+_UNIT = re.compile(rf"[+-]?[0-9][0-9.,{_SPACES}]*[{BLANKS}]*([^\W\d_]{{1,4}})")
+_CODES = ("EUR", "USD", "GBP", "CHF", "JPY", "CAD", "AUD")  # before or after an amount
+DURATION = (
+    r"^(?P<sign>[+-]?)(?:(?P<days>[0-9]+) days?,? +)?\+?(?P<hours>[0-9]+):(?P<minutes>[0-5][0-9])"
+    r"(?::(?P<seconds>[0-5][0-9](?:\.[0-9]+)?))?$"
+)
+_DAYS = (
+    "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d %b %Y", "%d-%b-%Y", "%b %d %Y",
+    "%b %d, %Y", "%d %B %Y", "%B %d, %Y",
+)  # fmt: skip
+_CLOCKS = (
+    "", " %H:%M", " %H:%M:%S", "T%H:%M:%S", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p", " %I:%M:%S%p",
+)  # fmt: skip
 _CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,9})?)?"
 _ISO = r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
 _ZONE = r"(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)"
@@ -52,8 +70,12 @@ _TIMES = (
         rf"{_ISO}[ T](?:[01][0-9]|2[0-3])(?::?[0-5][0-9](?::?[0-5][0-9](?:\.[0-9]{{1,9}})?)?)?{_ZONE}"
     ),
 )  # as Arrow reads them: times of day; dates and times without a zone; with one
-_TIME_LIKE = re.compile(r"\d{1,4}([./:-])\d{1,2}(?:\1\d{1,4})?(?:[ T].*)?")
-_DATE_LIKE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{2,4}(?:[ T]\d{1,2}:\d{2}(?::\d{2})?)?")
+_MONTH = r"[A-Z][a-z]{2,8}"
+_NAMED_DAY = rf"\d{{1,2}}[ -]{_MONTH}[ -]\d{{4}}|{_MONTH} \d{{1,2}},? \d{{4}}"
+_TIME_LIKE = re.compile(rf"(?:\d{{1,4}}([./:-])\d{{1,2}}(?:\1\d{{1,4}})?|{_NAMED_DAY})(?:[ T].*)?")
+_DATE_LIKE = re.compile(
+    rf"(?:\d{{1,4}}[./-]\d{{1,2}}[./-]\d{{2,4}}|{_NAMED_DAY})(?:[ T]\d{{1,2}}:\d{{2}}(?::\d{{2}})?(?: ?[AaPp][Mm])?)?"
+)
 
 
 # First column name of the tables that Tamis writes, in which texts are escaped by :func:`escape_formula`.
@@ -116,23 +138,73 @@ def detect_delimiter(text: str, whole: bool, preferred: str = ",") -> str:
     """
     lines = text.splitlines()[: 10 * _LINES]
     lines = lines if whole or len(lines) < 2 else lines[:-1]
-    mapping = {}
-    for candidate in dict.fromkeys((preferred, *DELIMITERS)):
-        rows = _rows(lines, candidate)
-        counts = Counter(map(len, rows))
-        if len(counts) == 1 and (n := next(iter(counts))) > 1:
+    mapping = dict[str, tuple[float, int]]()
+    for candidate in dict.fromkeys((preferred, *DELIMITERS, " ")):
+        if mapping and candidate == " ":  # blanks are then part of values
+            break
+        rows = split_rows(lines, candidate)[: _LINES + 1]
+        n = len(rows[-1]) if rows else 0
+        if n > 1 and all(len(row) == n for row in rows[1:]) and _is_header_of(len(rows[0]), n):
             values = [value for row in rows[1:] for value in row if value]
             numbers = sum(is_number(value, ".") or is_number(value, ",") for value in values[:5000])
             mapping[candidate] = (numbers / max(len(values[:5000]), 1), n)
-    if mapping:
-        return max(mapping, key=mapping.__getitem__)
+    found = max(mapping, key=mapping.__getitem__) if mapping else ""
+    if (not found or (found == " " and len(rows[0]) < n)) and aligned_columns(lines):
+        return ALIGNED
+    if found:
+        return found
     first = lines[0] if lines else ""  # lines of different length: use the delimiter of the names
     at = {candidate: first.count(candidate) for candidate in dict.fromkeys((preferred, *DELIMITERS))}
     return max(at, key=at.__getitem__) if any(at.values()) else preferred
 
 
+def _is_header_of(n_names: int, n_values: int) -> bool:
+    """Return whether a header may belong to rows: it may lack the name of the row names, or end with a separator."""
+    return n_names == n_values or (n_names > 1 and abs(n_names - n_values) == 1)
+
+
+def pad_header(names: list[str], rows: list[list[str]]) -> list[str]:
+    """Return the names of a header as many as rows have values.
+
+    R writes no name for the row names, which are then the first column; other programs end each row with a separator.
+
+    >>> pad_header(["x", "y"], [["1", "5", "a"], ["2", "6", "b"]]), pad_header(["x", "y"], [["5", "a", ""]])
+    (['', 'x', 'y'], ['x', 'y', ''])
+    """
+    n = len(rows[0]) if rows else len(names)
+    if not all(len(row) == n for row in rows) or n == len(names) or not _is_header_of(len(names), n):
+        return names
+    if n < len(names):
+        return names if names[-1] else names[:-1]
+    if not any(row[-1] for row in rows):
+        return [*names, ""]
+    first = [row[0] for row in rows]
+    counts = [int(text) for text in first if text.isdecimal()]
+    are_counts = counts == sorted(counts) and len(counts) == len(first)
+    are_names = len({*first}) == len(first) and (
+        are_counts or not any(is_number(text, ".") for text in first)
+    )
+    return ["", *names] if are_names else names
+
+
+def unique_names(names: Iterable[str]) -> list[str]:
+    """Return names of which later ones have a number if they occur again, as in pandas.
+
+    >>> unique_names(["x", "x", "x.1", "x"])
+    ['x', 'x.2', 'x.1', 'x.3']
+    """
+    given = list(names)
+    taken, seen = set(given), set[str]()
+    for j, name in enumerate(given):
+        if name in seen:
+            given[j] = next(new for k in count(1) if (new := f"{name}.{k}") not in taken)
+            taken.add(given[j])
+        seen.add(name)
+    return given
+
+
 _SEPARATOR_LINE = re.compile(r'\ufeff?"?sep=(.)"?\r?\n', re.IGNORECASE)
-_NOTES = re.compile(r"\ufeff?(?:#[^\n]*\n)+")
+_NOTES = re.compile(r"\ufeff?(?:(?:#[^\n]*|[ \t,;]*\r?)\n)+")
 
 
 def split_preamble(text: str) -> tuple[str, str | None]:
@@ -176,28 +248,72 @@ def names_are_values(names: list[str], decimal: str) -> bool:
     return len(numbers) == len(names) or not rises
 
 
-def _rows(lines: list[str], delimiter: str) -> list[list[str]]:
+def split_rows(lines: list[str], delimiter: str) -> list[list[str]]:
+    """Return the values of lines that are not empty."""
+    if delimiter == " ":
+        return [row for line in lines if (row := _split_at_blanks(line))]
     try:
-        rows = [row for row in csv.reader(lines, delimiter=delimiter, strict=False) if row]
+        return [row for row in csv.reader(lines, delimiter=delimiter, strict=False) if row]
     except csv.Error:  # a value exceeds the reader's limit
-        rows = [line.split(delimiter) for line in lines if line]
-    return rows[: _LINES + 1]
+        return [line.split(delimiter) for line in lines if line]
+
+
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.|"")*)"|(\S+)')
+_ESCAPED = re.compile(r'\\(.)|""')
+
+
+def _split_at_blanks(line: str) -> list[str]:
+    """Return the values of a line of R's ``write.table``, which quotes texts."""
+    values = []
+    for quoted, plain in _QUOTED.findall(line):
+        values.append(plain or _ESCAPED.sub(lambda match: match[1] or '"', quoted))
+    return values
+
+
+def aligned_columns(lines: list[str]) -> list[slice]:
+    """Return the columns of lines as pandas' ``to_string`` writes them, aligned to the right; none of other lines.
+
+    >>> aligned_columns(["       city  n", "0  New York  1", "1      Rome  2"])
+    [slice(0, 1, None), slice(1, 11, None), slice(11, 14, None)]
+    """
+    lines = [line for line in lines if line.strip()]
+    if len(lines) < 2 or len({*map(len, lines)}) > 1 or any('"' in line for line in lines):
+        return []
+    used = {at for line in lines for match in re.finditer(r"\S+", line) for at in range(*match.span())}
+    ends = [at + 1 for at in sorted(used) if at + 1 not in used]
+    columns = list[slice]()
+    start = 0
+    for end in ends:  # blanks within names, or within all values of a column, separate nothing
+        is_named, has_values = (
+            bool(lines[0][start:end].strip()),
+            any(line[start:end].strip() for line in lines[1:]),
+        )
+        if has_values and (is_named or not columns):
+            columns.append(slice(start, end))
+            start = end
+    return columns if len(columns) > 1 and start == len(lines[0]) else []
 
 
 def is_number(text: str, decimal: str) -> bool:
-    """Return whether a text is a number with that decimal mark; the other mark may group thousands.
+    """Return whether a text is a number with that decimal mark; thousands may be grouped, parentheses mean a minus.
 
-    >>> is_number("1.234,5", ","), is_number("1.234,5", "."), is_number("-2e-3", ".")
-    (True, False, True)
+    >>> is_number("1.234,5", ","), is_number("1.234,5", "."), is_number("-2e-3", "."), is_number("(1 234)", ".")
+    (True, False, True, True)
     """
-    text = text.strip()
+    text = _with_minus(text)
     if _NUMBERS[decimal].fullmatch(text) and any(letter.isdigit() for letter in text):
         return True
     return text.lower() in ("inf", "-inf", "+inf", "infinity", "-infinity", "nan")
 
 
+def _with_minus(text: str) -> str:
+    """Return a number with a minus in place of the parentheses or the sign that mean one."""
+    text = text.strip().replace("\u2212", "-")
+    return f"-{text[1:-1]}" if text.startswith("(") and text.endswith(")") else text
+
+
 def strip_sign(text: str, sign: str) -> str:
-    """Return a number without a currency or percent sign before or after it; any other text is unchanged.
+    """Return a number without a currency, percent sign or unit before or after it; any other text is unchanged.
 
     >>> strip_sign("-$ 1,000", "$"), strip_sign("49.5 %", "%"), strip_sign("a%b", "%")
     ('-1,000', '49.5', 'a%b')
@@ -208,9 +324,14 @@ def strip_sign(text: str, sign: str) -> str:
     return before + after
 
 
-def _sign_of(values: Iterable[str]) -> str:
-    """Return the only currency or percent sign in texts; "" if there are none or several."""
+def _sign_of(values: Collection[str]) -> str:
+    """Return the only currency, percent sign or unit in texts; "" if there are none or several."""
     signs = {one for text in values for one in text if one in "%‰" or unicodedata.category(one) == "Sc"}
+    if not signs:
+        units = [match and match[1] for match in map(_UNIT.fullmatch, values)]
+        codes = {code for text in values for code in _CODES if code in text}
+        # A unit is part of every value: among plain numbers, it may mean another scale.
+        signs = {unit or "" for unit in units} if units and not codes else codes
     return signs.pop() if len(signs) == 1 else ""
 
 
@@ -224,11 +345,11 @@ class NumberFormat:
     decimal : str
         "," or "."; "?" if either is possible (1,234); "" if most values are not numbers.
     grouped : dict of str to bool
-        Whether all values are numbers with that decimal mark, some with a sign or grouped thousands.
+        Whether all values are numbers with that decimal mark.
     """
 
     def __init__(self, values: Iterable[str]) -> None:
-        texts = [value.strip() for value in values]
+        texts = [_with_minus(value) for value in values]
         self.sign = _sign_of(texts)
         if self.sign:
             texts = [strip_sign(text, self.sign) for text in texts]
@@ -241,8 +362,7 @@ class NumberFormat:
             if bool(only_point) != bool(only_comma):
                 self.decimal = "." if only_point else ","
         self.grouped = {
-            mark: bool(marked or self.sign) and len(item) == len(set(texts))
-            for mark, item in ((".", point), (",", comma))
+            mark: bool(texts) and len(item) == len(set(texts)) for mark, item in ((".", point), (",", comma))
         }
 
 

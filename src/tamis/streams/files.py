@@ -10,7 +10,6 @@ import copy
 import difflib
 import os
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -36,7 +35,7 @@ from tamis.streams.quotes import MAX_LINES, check_max_quoted_lines
 from tamis.streams.source import FileStream, Source
 from tamis.streams.stream import Batch
 from tamis.streams.svmlight import SvmlightStream
-from tamis.streams.tables import ArrowTable, ParquetTable, Table
+from tamis.streams.tables import ArrowTable, ParquetTable, Table, split_markers, without_markers
 
 __all__ = [
     "FORMATS",
@@ -49,13 +48,37 @@ __all__ = [
     "open_table",
 ]
 
-FORMATS = ("csv", "parquet", "arrow", "arff", "svmlight")
+FORMATS = ("csv", "json", "xlsx", "parquet", "arrow", "arff", "svmlight")
 TIMES = ("seconds", "parts")
 SUFFIXES = {
-    ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".data": "csv", ".parquet": "parquet", ".pq": "parquet",
+    ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".data": "csv", ".dat": "csv", ".zip": "csv", ".jsonl": "json",
+    ".ndjson": "json", ".json": "json", ".xlsx": "xlsx", ".xlsm": "xlsx", ".parquet": "parquet", ".pq": "parquet",
     ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".arff": "arff",
-    ".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".dat": "svmlight",
+    ".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight",
 }  # fmt: skip
+_ELSEWHERE = {
+    ".dta": "pandas.read_stata",
+    ".sas7bdat": "pandas.read_sas",
+    ".xpt": "pandas.read_sas",
+    ".sav": "pandas.read_spss",
+    ".zsav": "pandas.read_spss",
+    ".xls": "pandas.read_excel",
+    ".xlsb": "pandas.read_excel",
+    ".ods": "pandas.read_excel",
+    ".orc": "pandas.read_orc",
+    ".xml": "pandas.read_xml",
+    ".h5": "pandas.read_hdf",
+    ".hdf5": "pandas.read_hdf",
+    ".pkl": "pandas.read_pickle",
+    ".pickle": "pandas.read_pickle",
+    ".rds": "pyreadr.read_r",
+    ".rdata": "pyreadr.read_r",
+    ".rda": "pyreadr.read_r",
+    ".npy": "numpy.load",
+    ".npz": "numpy.load",
+    ".mat": "scipy.io.loadmat",
+}  # fmt: skip  what reads other formats
+_SVMLIGHT = re.compile(rb"[ \t]*[-+.0-9eE]+(?:[ \t]+(?:qid|[0-9]+):[-+.0-9eE]+)+[ \t]*(?:#.*)?\r?\n?")
 
 
 def open_file(
@@ -91,7 +114,7 @@ def open_file(
         Name or position of the label column; negative positions count from the end. Not for svmlight, whose lines
         begin with the label. Whole numbers are read as integers, exactly; numbers with decimals as float64; any other
         labels, and numbers with leading zeros such as ``007``, as text.
-    format : {"csv", "parquet", "arrow", "arff", "svmlight"}, optional
+    format : {"csv", "json", "xlsx", "parquet", "arrow", "arff", "svmlight"}, optional
         By default inferred from the file name; "csv" for standard input.
     delimiter : str, optional
         Delimiter of a CSV file; by default detected among comma, semicolon, tab and bar in the first lines.
@@ -104,6 +127,7 @@ def open_file(
         Whether the first line of a CSV file contains the column names; otherwise they are x0, x1, ...
     na : list of str
         Further markers of a missing value in a CSV file, besides the empty string, ``?``, ``NA``, ``NaN`` and similar.
+        Of one column or pattern, in any format: a number (``"days=-999"``), or in CSV all texts (``"height=*"``).
     categorical : list of str
         Columns (names or positions) to encode as categories although their values are numeric; if the label is one of
         them, it is read as text. Patterns such as ``"code_*"`` select all matching columns.
@@ -174,7 +198,9 @@ def open_file(
         return SvmlightStream(table, n_features, zero_based)
     if label is None:
         raise ValueError(f"label must name the label column of {table.source.name!r} (or give its position).")
-    return TableStream(table, label, categorical, drop, missing, drop_unlabelled, times, clock)
+    return TableStream(
+        table, label, categorical, drop, missing, drop_unlabelled, times, clock, as_list("na", na)
+    )
 
 
 def open_table(
@@ -198,7 +224,12 @@ def open_table(
         written["max_quoted_lines"] = max_lines
     kind = _detect_format(os.fspath(path), format)
     source = Source(path, seekable=kind in ("parquet", "arrow"))
-    if kind == "csv":
+    if Path(source.name).suffix.lower() == ".dat" and format is None:
+        lines = [
+            line for line in source.peek(1 << 14).splitlines()[:20] if line and not line.startswith(b"#")
+        ]
+        kind = "svmlight" if lines and all(map(_SVMLIGHT.fullmatch, lines[:-1] or lines)) else kind
+    if kind in ("csv", "json", "xlsx"):
         return CSVTable(source, header=header, **{name: value or None for name, value in written.items()})
     readers = {"parquet": ParquetTable, "arrow": ArrowTable, "arff": ARFFTable}
     return readers[kind](source) if kind in readers else source
@@ -221,10 +252,13 @@ def _detect_format(path: str, format: str | None) -> str:
         return format
     if path == "-":
         return "csv"
-    stem = re.sub(r"\.(gz|bz2|xz|zst)$", "", path.lower())
-    suffix = Path(stem).suffix
-    if suffix in (".xlsx", ".xls", ".ods", ".zip", ".json", ".jsonl"):
-        raise StreamError(f"{path!r} has an unsupported format ({suffix}): save it as CSV or Parquet first.")
+    suffix = Path(re.sub(r"(?<=.)\.(gz|bz2|xz|zst)$", "", path.lower())).suffix
+    if (reader := _ELSEWHERE.get(suffix)) is not None:
+        then = f".to_parquet({Path(path).stem + '.parquet'!r})" if reader.startswith("pandas") else ""
+        raise StreamError(
+            f"{path!r} is read by another library: call {reader}({path!r}){then} and pass the frame or arrays to"
+            f" Python{', or that Parquet file here' if then else ', or save them as CSV or Parquet'}."
+        )
     if suffix not in SUFFIXES:
         raise StreamError(
             f"The format of {path!r} cannot be inferred from its name: choose one of {', '.join(FORMATS)}."
@@ -247,6 +281,7 @@ class TableStream(FileStream):
         drop_unlabelled: bool = False,
         times: str = "seconds",
         clock: Sequence[str] = (),
+        na: Sequence[str] = (),
     ) -> None:
         super().__init__(table.source)
         self.categorical: list[int] = []  # text columns, and those in `categorical`
@@ -258,6 +293,7 @@ class TableStream(FileStream):
         self._options = {
             "label": label, "categorical": categorical, "drop": drop, "missing": missing,
             "drop_unlabelled": drop_unlabelled, "times": times, **({"clock": clock} if clock else {}),
+            **({"na": list(na)} if split_markers(na)[1] else {}),
         }  # fmt: skip
         names, path = table.names(), table.source.name
         self._clock = [names[find_column(name, names, path)] for name in clock]
@@ -265,6 +301,7 @@ class TableStream(FileStream):
         text = {name for one in categorical for name in match_columns(one, names, path)}
         dropped = {name for one in drop for name in match_columns(one, names, path)}
         self._check_columns(names, text, dropped)
+        self._markers = markers_of(na, names, path)
         self._features = self._features_of(names, text, dropped)
         self.feature_names = [names[i] + (f".{part}" if part else "") for i, part in self._features]
         self.n_features = len(self._features)
@@ -281,7 +318,7 @@ class TableStream(FileStream):
         self.categorical = [j for j, name in enumerate(self.feature_names) if name in text]
 
     def _check_columns(self, names: list[str], text: set[str], dropped: set[str]) -> None:
-        """Raise if the options contradict each other, or names are not unique."""
+        """Raise if the options contradict each other."""
         label = names[self._label]
         if label in dropped:
             raise ValueError(f"drop must not contain the label {label!r}: remove it from the list.")
@@ -289,10 +326,6 @@ class TableStream(FileStream):
             raise ValueError(
                 f"clock names {name!r}, which is the label, dropped or a category: choose another column."
             )
-        twice, n = Counter(name for name in names if name not in dropped).most_common(1)[0]
-        if n > 1:
-            path = self._source.name
-            raise StreamError(f"{path!r} has {n} columns named {twice!r}: rename all but one, or drop them.")
 
     def _features_of(
         self, names: list[str], text: set[str], dropped: set[str]
@@ -360,7 +393,8 @@ class TableStream(FileStream):
         self, encoders: list[ColumnEncoder], columns: list[Any], n_rows: int, first_row: int
     ) -> Array:
         """Return the features of some rows as numbers."""
-        features = [columns[i] for i, _ in self._features]
+        names = self._table.names()
+        features = [without_markers(columns[i], self._markers.get(names[i], [])) for i, _ in self._features]
         X = np.empty((n_rows, len(features)), dtype=self._dtype(features))
         try:
             for j, (encoder, column) in enumerate(zip(encoders, features, strict=True)):
@@ -430,6 +464,15 @@ class TableStream(FileStream):
             )
         values: Array = labels.to_numpy(zero_copy_only=False)
         return values
+
+
+def markers_of(na: Sequence[str], names: list[str], path: str) -> dict[str, list[float]]:
+    """Return the numbers that are missing values in single columns."""
+    markers = dict[str, list[float]]()
+    for one, value in split_markers(na)[1]:
+        for name in match_columns(one, names, path):
+            markers.setdefault(name, []).extend([float(value)] if value != "*" else [])
+    return markers
 
 
 def match_columns(text: str | int, names: list[str], path: str) -> list[str]:

@@ -6,12 +6,12 @@ Only the first rows are read (a megabyte of CSV, or 10,000 rows); the profile do
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from shlex import quote
-from typing import Any
+from typing import Any, TypeAlias
+from unicodedata import normalize
 
 from tamis._interrupts import raise_asynchronous
 from tamis._validation import as_list
@@ -19,13 +19,15 @@ from tamis.base.html_repr import html_repr
 from tamis.streams.csv_table import CSVTable
 from tamis.streams.dialect import fitting_time_formats
 from tamis.streams.encode import time_parts
-from tamis.streams.files import find_column, match_columns
+from tamis.streams.files import find_column, markers_of, match_columns
+from tamis.streams.leaks import leak_of, leak_text, missingness_of, repeats_of, runs_of_labels
 from tamis.streams.stream import Stream
-from tamis.streams.tables import Head, Table
+from tamis.streams.tables import Head, Table, without_markers
 
 __all__ = ["ColumnProfile", "Problem", "TableProfile", "profile_stream", "profile_table"]
 
 _ROWS = 10_000
+_DISTINCT = 1000  # texts of a column that are compared
 _FEW = 20  # number of rows below which no column is classified as an identifier
 _UNIQUE, _MANY = 0.95, 0.5  # proportion of distinct texts of an identifier, and of free text
 _RARE = 0.05  # proportion of the rows below which a class is rare
@@ -34,6 +36,17 @@ _N_LISTED = 4
 _NAMELESS = "(no name)"
 _IDENTIFIER_NAME = re.compile(
     r"(?:^|[_\W])(?:id|uuid|guid|index|serial|row)$|(?<=[a-z])I[Dd]$", re.IGNORECASE
+)
+_HASH = r"^(?:[0-9a-fA-F]{16,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$"
+_LABEL_NAME = re.compile(
+    r"y|label|labels|target|class|outcome|response|state|status|diagnosis|species|churn(?:ed)?|default|is_.*|has_.*",
+    re.IGNORECASE,
+)
+_IDENTIFIERS = 50  # distinct values of an identifier that repeats, at least
+_LARGE = 1e15  # integers from which on are identifiers rather than amounts
+# Numbers that stand for a missing value where no other value is near.
+_SENTINEL = re.compile(
+    r"-9|-?(?:9{2,}|8{3,}|7{3,})(?:\.(?:9+|25))?|-?[1-9].*e\+[23]\d|-?2147483647|-2147483648|-32768"
 )
 
 
@@ -105,6 +118,10 @@ class TableProfile:
         Remarks that require no action.
     problems : list of Problem
         All problems that prevent reading.
+    suggestions : list of Problem
+        Options that improve the features, although the file can be read without them.
+    warnings : list of str
+        Signs that the rows are not a stream, or that a column is not known before the label.
     """
 
     path: str
@@ -118,6 +135,8 @@ class TableProfile:
     excluded: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    suggestions: list[Problem] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
         return f"TableProfile({self.path!r}, {', '.join(self._facts())})"
@@ -157,6 +176,7 @@ def profile_table(
     missing: str = "keep",
     times: str = "parts",
     drop_unlabelled: bool = False,
+    na: Sequence[str] = (),
     classes: bool = True,
     max_texts: int | None = None,
     grows: bool = False,
@@ -167,7 +187,7 @@ def profile_table(
     ----------
     table : Table
         As returned by :func:`tamis.streams.files.open_table`; it can be read from its beginning afterwards.
-    label, categorical, drop, missing, times, drop_unlabelled
+    label, categorical, drop, missing, times, drop_unlabelled, na
         As for :func:`tamis.open_file`.
     keep : list of str
         Columns, or patterns, that are never excluded.
@@ -186,7 +206,8 @@ def profile_table(
     names, path = table.names(), table.source.name
     profile = TableProfile(path, n_columns=len(names))
     if isinstance(table, CSVTable):
-        profile.written = {"delimiter": table.delimiter, "decimal": table.decimal, "encoding": table.encoding}
+        names_of = ("format", "delimiter", "decimal", "encoding")
+        profile.written = {name: getattr(table, name) for name in names_of}
         if n := table.above.count("\n"):
             first = _short_text(table.above.lstrip("\ufeff").splitlines()[0])
             profile.notes.append(
@@ -204,24 +225,33 @@ def profile_table(
     if head is None:
         return profile
     profile.n_rows, profile.whole = head.n_rows, head.whole
+    for name, numbers in markers_of(na, names, path).items():
+        if name != profile.label:
+            head.columns[names.index(name)] = without_markers(head.columns[names.index(name)], numbers)
     declared = {name for name in names if table.categories(name)}
     for name, column in zip(names, head.columns, strict=True):
         profile.columns.append(_profile_column(name, column, text | declared))
     _note_signs(profile, table, dropped)
-    for name, n in Counter(names).items():
-        if n > 1 and name not in dropped:
-            message = f"{n:,} columns are named {name!r}: rename all but one"
-            fix = ("", None) if name == profile.label else ("drop", name)
-            profile.problems.append(Problem(f"{message}{', or drop them' * (name != profile.label)}", *fix))
+    for name in dict.fromkeys(table.renamed.values()):
+        new = [one for one, old in table.renamed.items() if old == name and one in names]
+        if new:
+            profile.notes.append(
+                f"several columns are named {name or _NAMELESS}: the later ones are read as {_join(new)}"
+            )
     _check_label(profile, head, names, classes=classes, drop_unlabelled=drop_unlabelled)
     if isinstance(table, CSVTable) and profile.label not in text:
         _note_spelling(profile)
+    _note_variants(profile, head, dropped)
     _check_mixed(profile, table, dropped)
     _note_times(profile, table, dropped | text, times)
-    _exclude_columns(profile, dropped | kept | text, max_texts, grows=grows)
+    _exclude_columns(profile, dropped | kept | text, dropped, max_texts, grows=grows)
     excluded = dropped | set(profile.excluded)
     _note_copies(profile, head, excluded)
-    _check_missing(profile, head, excluded | text | {problem.value for problem in profile.problems}, missing)
+    codes = _label_codes(profile, head)
+    _suggest_markers(profile, head, excluded | text | kept, codes)
+    apart = excluded | text | {problem.value for problem in profile.problems}
+    _check_missing(profile, head, apart, missing)
+    _note_leaks(profile, head, excluded, codes)
     _add_notes(profile, excluded)
     return profile
 
@@ -287,6 +317,7 @@ def _is_time(kind: Any) -> bool:
 
 def _kind_of_values(name: str, present: Any, n_unique: int, *, has_missing: bool) -> tuple[str, str]:
     """Return the kind of a column with two or more distinct values, and a note."""
+    import pyarrow.compute as pc
     import pyarrow.types as kinds
 
     kind, n = present.type, len(present)
@@ -294,7 +325,12 @@ def _kind_of_values(name: str, present: Any, n_unique: int, *, has_missing: bool
         return "flag", ""
     if _is_time(kind):
         return "time", ""
+    is_repeated = n_unique > max(_IDENTIFIERS, 0.05 * n)
     if kinds.is_string(kind) or kinds.is_large_string(kind):
+        if is_repeated and (
+            _IDENTIFIER_NAME.search(name) or pc.all(pc.match_substring_regex(present, _HASH)).as_py()
+        ):
+            return "identifier", f"{n_unique:,} distinct texts in {n:,} rows"
         if n < _FEW or n_unique <= _MANY * n:
             return "category", ""
         return (
@@ -305,6 +341,8 @@ def _kind_of_values(name: str, present: Any, n_unique: int, *, has_missing: bool
         return "unreadable", str(kind)
     if n >= _FEW and n_unique == n and not has_missing and (why := _identifier_reason(name, present)):
         return "identifier", why
+    if is_repeated and n_unique < n and _are_repeated_identifiers(name, present):
+        return "identifier", f"{n_unique:,} different numbers that repeat in {n:,} rows"
     return "number", ""
 
 
@@ -324,6 +362,18 @@ def _identifier_reason(name: str, column: Any) -> str:
     if (steps := set(np.diff(values).tolist())) in ({1.0}, {-1.0}):
         return f"it numbers the rows in {'ascending' if steps == {1.0} else 'descending'} order"
     return f"{len(values):,} different numbers in as many rows" if _IDENTIFIER_NAME.search(name) else ""
+
+
+def _are_repeated_identifiers(name: str, column: Any) -> bool:
+    """Return whether numbers that repeat are identifiers, by the name of their column or their size."""
+    import numpy as np
+
+    values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+    if not np.isfinite(values).all() or (values != np.floor(values)).any():
+        return False
+    # Times in microseconds and nanoseconds are as large, but in order.
+    is_large = bool((np.abs(values) >= _LARGE).all() and np.mean(np.diff(values) >= 0) < 0.9)
+    return is_large or bool(_IDENTIFIER_NAME.search(name))
 
 
 def _profile_dense_column(name: str, values: Any, is_category: bool) -> ColumnProfile:
@@ -349,10 +399,10 @@ def _check_label(
     import pyarrow.types as kinds
 
     if profile.label is None:
-        likely = [column for column in profile.columns if _may_be_label(column, profile.n_rows)]
-        profile.problems.append(
-            Problem("the label column is not named", "label", likely[-1].name if likely else None)
-        )
+        likely = [column.name for column in profile.columns if _may_be_label(column, profile.n_rows)]
+        guess = next((name for name in likely if _LABEL_NAME.fullmatch(name)), likely[-1] if likely else None)
+        is_guess = "" if guess is None else f"; {guess} is a guess"
+        profile.problems.append(Problem(f"the label column is not named{is_guess}", "label", guess))
         return
     at = names.index(profile.label)
     column, seen = head.columns[at], profile.columns[at]
@@ -392,6 +442,30 @@ def _note_spelling(profile: TableProfile) -> None:
         )
 
 
+def _note_variants(profile: TableProfile, head: Head, apart: set[str]) -> None:
+    """Note texts that differ only in case, blanks or the form of their letters."""
+    import pyarrow.types as kinds
+
+    for seen, column in zip(profile.columns, head.columns, strict=True):
+        if seen.name in apart or seen.kind not in ("label", "category", "mixed") or seen.n_unique > _DISTINCT:
+            continue
+        if not (kinds.is_string(column.type) or kinds.is_large_string(column.type)):
+            continue
+        variants: dict[str, list[str]] = {}
+        for text in column.drop_null().unique().to_pylist():
+            variants.setdefault(" ".join(normalize("NFKC", text).casefold().split()), []).append(text)
+        several = [texts for texts in variants.values() if len(texts) > 1]
+        if several:
+            what = "one label" if seen.kind == "label" else "one text"
+            listed = "; ".join(
+                f"{what} in {len(one)} spellings: {', '.join(map(repr, one[:4]))}" for one in several[:3]
+            )
+            kind = "classes" if seen.kind == "label" else "categories"
+            profile.warnings.append(
+                f"{seen.name} contains {listed}; they are read as separate {kind}, so unify them"
+            )
+
+
 def _may_be_label(column: ColumnProfile, n_rows: int) -> bool:
     return column.kind in ("category", "flag", "number") and 2 <= column.n_unique <= max(
         2, min(20, n_rows // 10)
@@ -427,8 +501,11 @@ def _check_mixed(profile: TableProfile, table: Table, dropped: set[str]) -> None
         if not one.decimal and len(few) <= 3:
             for word in few:
                 profile.problems.append(Problem(text, "na", word))
-        else:
+        elif one.decimal or one.time or one.n_numbers <= _FEW:
             profile.problems.append(Problem(text, "categorical", one.name))
+        else:
+            text = f"{text}: write them as numbers of one unit, or treat texts as missing"
+            profile.problems.append(Problem(text, "na", f"{one.name}=*"))
 
 
 def _note_signs(profile: TableProfile, table: Table, dropped: set[str]) -> None:
@@ -455,14 +532,21 @@ def _note_times(profile: TableProfile, table: Table, apart: set[str], times: str
     for column in list(profile.columns):
         if column.kind != "time" or column.name in apart:
             continue
-        encoded = "seconds since 1970"
+        encoded = "seconds since 1970" if column.name in parts else "seconds"
         if times == "parts" and column.name in parts:
             encoded = ", ".join(f".{part}" for part in parts[column.name])
         profile.change(column.name, note=f"becomes {encoded}")
 
 
-def _exclude_columns(profile: TableProfile, apart: set[str], max_texts: int | None, *, grows: bool) -> None:
+def _exclude_columns(
+    profile: TableProfile, apart: set[str], dropped: set[str], max_texts: int | None, *, grows: bool
+) -> None:
     for column in profile.columns:
+        if column.kind == "unreadable" and column.name not in dropped:
+            why = (
+                f"it is of type {column.note}, which is neither a number nor text: write its parts as columns"
+            )
+            profile.excluded[column.name] = why
         if column.name in apart or column.kind == "label":
             continue
         if not grows and profile.n_rows >= _FEW:
@@ -473,8 +557,6 @@ def _exclude_columns(profile: TableProfile, apart: set[str], max_texts: int | No
         if column.kind in ("identifier", "text"):
             kind = "an identifier" if column.kind == "identifier" else "free text"
             profile.excluded.setdefault(column.name, f"{kind}, {column.note}")
-        elif column.kind == "unreadable":
-            profile.excluded[column.name] = f"it is of type {column.note}, which is neither a number nor text"
         elif column.kind == "category" and max_texts is not None and column.n_unique > max_texts:
             profile.excluded[column.name] = f"text with {column.n_unique:,} distinct values"
 
@@ -508,10 +590,9 @@ def _check_missing(profile: TableProfile, head: Head, apart: set[Any], missing: 
         verb = "contains" if len(infinite) == 1 else "contain"
         profile.problems.append(Problem(f"{_join(infinite)} {verb} infinite numbers", "na", "inf"))
     options = {problem.option for problem in profile.problems}
-    if missing == "error" and "na" in options and "missing" not in options:
-        profile.problems.append(
-            Problem("the values that are then missing must be imputed", "missing", "mean")
-        )
+    if missing == "error" and "missing" not in options and (profile.suggestions or "na" in options):
+        list_of = profile.problems if "na" in options else profile.suggestions
+        list_of.append(Problem("the values that are then missing must be imputed", "missing", "mean"))
 
 
 def _note_copies(profile: TableProfile, head: Head, gone: set[str]) -> None:
@@ -543,7 +624,17 @@ def _add_notes(profile: TableProfile, gone: set[str]) -> None:
     """Add remarks on the remaining columns and the classes."""
     used = [column for column in profile.columns if column.kind != "label" and column.name not in gone]
     if profile.label is not None and profile.columns and not used:
-        profile.problems.append(Problem("no column is left besides the label", "keep", None))
+        texts = [
+            column.name
+            for column in profile.columns
+            if column.kind == "text" or " " in "".join(column.examples)
+        ]
+        if texts := [name for name in texts if name in profile.excluded]:
+            text = f"{_join(texts)}: text is not made into words"
+            how = "count them first, as in the tutorial docs/tutorials/text.md"
+            profile.problems.append(Problem(f"{text}: {how}"))
+        else:
+            profile.problems.append(Problem("no column is left besides the label", "keep", None))
     still = [column.name for column in used if column.kind in ("constant", "empty")]
     if still:
         profile.notes.append(f"{_join(still)}: the same in every row so far")
@@ -558,6 +649,143 @@ def _add_notes(profile: TableProfile, gone: set[str]) -> None:
     rare = [f"{label} ({_share(k, n)})" for label, k in profile.classes.items() if k < _RARE * n]
     if rare and len(profile.classes) <= 20:
         profile.notes.append(f"rare {'class' if len(rare) == 1 else 'classes'}: {_join(rare)}")
+
+
+# -- signs that rows are not a stream ----------------------------------------------------------------------
+
+
+_Codes: TypeAlias = tuple[Any, Any, list[Any]]
+
+
+def _label_codes(profile: TableProfile, head: Head) -> _Codes | None:
+    """Return which rows have a label, the codes of the labels, and the classes; None without classes."""
+    if profile.label is None or not profile.classes:
+        return None
+    at = next(j for j, column in enumerate(profile.columns) if column.name == profile.label)
+    encoded = head.columns[at]
+    encoded = encoded if hasattr(encoded, "indices") else encoded.dictionary_encode()
+    has_label = encoded.is_valid().to_numpy(zero_copy_only=False)
+    return has_label, encoded.indices.drop_null().to_numpy(), encoded.dictionary.to_pylist()
+
+
+def _as_floats(column: Any) -> Any:
+    """Return numbers, or the codes of categories and times, as float64; NaN where a value is missing."""
+    import pyarrow.types as kinds
+
+    if not (kinds.is_floating(column.type) or kinds.is_integer(column.type)):
+        column = (column if kinds.is_dictionary(column.type) else column.dictionary_encode()).indices
+    return column.to_numpy(zero_copy_only=False).astype("float64")
+
+
+def _suggest_markers(profile: TableProfile, head: Head, apart: set[str], codes: _Codes | None) -> None:
+    """Suggest to treat numbers such as -999 as missing values, unless that hides their relation to the label."""
+    import numpy as np
+
+    found: dict[float, list[tuple[str, str]]] = {}
+    others: set[float] = set()
+    for seen, column in zip(profile.columns, head.columns, strict=True):
+        if seen.kind != "number" or seen.name in apart or seen.n_unique < _N_LISTED:
+            continue
+        values = _as_floats(column)
+        markers = _markers_in(values[np.isfinite(values)])
+        others |= {marker for marker in found.keys() - set(markers) if (values == marker).any()}
+        for marker in markers:
+            share = _share(int(np.sum(values == marker)), profile.n_rows)
+            text = f"{seen.name} is {marker:g} in {share} of the rows, which may stand for a missing value"
+            if codes is not None and not _is_better_missing(values[codes[0]], marker, codes[1]):
+                profile.notes.append(f"{text}, but is related to the label")
+                continue
+            found.setdefault(marker, []).append((seen.name, text))
+    for marker, columns in found.items():
+        if len(columns) > _N_LISTED and marker not in others:
+            text = f"{_join([name for name, _ in columns])} contain {marker:g}, which may stand for a missing value"
+            columns = [("*", text)]
+        profile.suggestions += [Problem(text, "na", f"{name}={marker:g}") for name, text in columns]
+
+
+def _markers_in(values: Any) -> list[float]:
+    """Return the extreme values that stand for a missing one: of their form, and far from all others."""
+    import numpy as np
+
+    distinct, counts = np.unique(values, return_counts=True)
+    is_form = np.array(
+        [_SENTINEL.fullmatch(f"{value:.10g}") is not None for value in distinct[[*range(3), *range(-3, 0)]]]
+    )
+    first = 3 if is_form[:3].all() else int(np.argmin(is_form[:3]))
+    last = len(distinct) - (3 if is_form[3:].all() else int(np.argmin(is_form[3:][::-1])))
+    rest = distinct[first:last]
+    if len(rest) < 3:
+        return []
+    low, high, width = rest[0], rest[-1], rest[-1] - rest[0]
+    found = []
+    for value, n in zip(distinct, counts, strict=True):
+        gap = max(low - value, value - high)
+        is_sign = value < 0 <= low
+        if (
+            gap > 0
+            and (is_sign or gap >= width or (n > 2 and 2 * gap >= width))
+            and (n > 1 or abs(value) > 1e20)
+        ):
+            found.append(float(value))
+    return found
+
+
+def _is_better_missing(values: Any, marker: float, codes: Any) -> bool:
+    """Return whether the mean in place of a marker says as much about the classes as the marker does."""
+    import numpy as np
+
+    def explained(x: Any) -> float:
+        means = np.bincount(codes, weights=x) / np.maximum(np.bincount(codes), 1)
+        return float(np.var(means[codes]) / max(np.var(x), 1e-300))
+
+    is_marker = values == marker
+    there = np.isfinite(values) & ~is_marker
+    if not there.any():
+        return False
+    imputed = np.where(there, values, values[there].mean())
+    by_marker = explained(is_marker.astype(np.float64))
+    return len(codes) * by_marker < 10.0 or explained(imputed) >= by_marker
+
+
+def _note_leaks(profile: TableProfile, head: Head, gone: set[str], codes: _Codes | None) -> None:
+    """Note labels in sorted order, columns that reveal the label, and rows that repeat."""
+    skipped = ("label", "unreadable", "empty", "mixed")
+    used = [
+        (seen, _as_floats(column))
+        for seen, column in zip(profile.columns, head.columns, strict=True)
+        if seen.kind not in skipped and seen.name not in gone
+    ]
+    if not used:
+        return
+    is_repeat = repeats_of([values for _, values in used], [seen.n_unique for seen, _ in used])
+    if (n := int(is_repeat.sum())) >= 0.01 * profile.n_rows:
+        text = "of the rows repeat the features of an earlier row, so they are known when tested"
+        profile.warnings.append(f"{_share(n, profile.n_rows)} {text}")
+    if codes is None:
+        return
+    has_label, y, known = codes
+    if runs := runs_of_labels(y, f"the label {profile.label}"):
+        text = "no selection can be judged on them: shuffle them, or name another label"
+        profile.warnings.append(f"{runs}; {text}")
+    for seen, values in used:
+        is_new = has_label & ~is_repeat
+        _note_leak(profile, seen, values[is_new], y[~is_repeat[has_label]], known, is_sorted=bool(runs))
+
+
+def _note_leak(
+    profile: TableProfile, seen: ColumnProfile, values: Any, y: Any, classes: list[Any], *, is_sorted: bool
+) -> None:
+    """Note that a column reveals the label by its values, or by where they are missing."""
+    import numpy as np
+
+    name = seen.name or _NAMELESS
+    ask = f"(otherwise --drop {quote(seen.name)})"
+    if seen.n_missing and (one := missingness_of(np.isnan(values), y)):
+        profile.warnings.append(
+            f"{name} is {one[0]} only where {profile.label} is {classes[one[1]]}: is it known before the label? {ask}"
+        )
+    elif not is_sorted and (share := leak_of(values, y)):
+        profile.warnings.append(f"{leak_text(name, share)} {ask}")
 
 
 def _join(parts: list[str]) -> str:

@@ -137,7 +137,7 @@ def row_ends(
 ) -> tuple[list[int], UnclosedQuote | None]:
     r"""Return the ends of the rows of a block, and the unclosed quote in the last of them, if any.
 
-    That row is the line in which the quote opens.
+    That row is the line in which the quote opens. Without a delimiter, each line is a row.
 
     >>> row_ends(b'1,2\n3,"a\nb"\n5,', ",", 100, whole=False)
     ([4, 12], None)
@@ -153,7 +153,7 @@ def row_ends(
         newline = newline if len(ends) else b"\r"
         ends = np.sort(np.concatenate([ends, returns])) if len(returns) else ends
     quote: UnclosedQuote | None = None
-    if b'"' in block:
+    if delimiter and b'"' in block:
         starts, stops = quoted_spans(block, delimiter)
         quote = first_unclosed(block, (starts, stops), delimiter, max_lines, newline, whole=whole)
         if len(starts):

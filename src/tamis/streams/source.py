@@ -10,6 +10,7 @@ import os
 import re
 import stat
 import sys
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from typing import Any, BinaryIO, NoReturn, cast
 from tamis._checksum import file_checksum
 from tamis._interrupts import raise_asynchronous
 from tamis.errors import StreamError
+from tamis.streams.converted import LONGEST_LINE, open_archive
 from tamis.streams.stream import Stream
 
 __all__ = [
@@ -59,6 +61,8 @@ CODECS = (
     Codec("bzip2", ".bz2", b"BZh", bz2.open),
     Codec("xz", ".xz", b"\xfd7zXZ\x00", lzma.open),
     Codec("zstd", ".zst", b"\x28\xb5\x2f\xfd", _open_zstd),
+    # Also Excel workbooks.
+    Codec("zip", ".zip", b"PK\x03\x04", open_archive),
 )
 LONGEST_MAGIC = 10  # bytes
 _BZIP2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")  # a name in a header may begin with BZh
@@ -74,8 +78,7 @@ def codec_of(head: bytes) -> Codec | None:
     return None if value is not None and value.name == "bzip2" and not _BZIP2.match(head) else value
 
 
-_DAMAGED = (EOFError, lzma.LZMAError, zlib.error, OSError)
-LONGEST_LINE = 64 << 20  # bytes; enough for a row of several million numbers
+_DAMAGED = (EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, OSError)
 _FIRST_LINES = 20  # lines in which the header may occur
 
 

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tamis.streams.dialect import unique_names
 from tamis.streams.encode import time_parts
 from tamis.streams.source import Source
 
-__all__ = ["ArrowTable", "Head", "ParquetTable", "SchemaTable", "Table", "schema_types"]
+__all__ = [
+    "ArrowTable",
+    "Head",
+    "ParquetTable",
+    "SchemaTable",
+    "Table",
+    "schema_types",
+    "split_markers",
+    "without_markers",
+]
 
 _BLOCK_CELLS = 1 << 19  # 4 MB as float64
 _HEAD_ROWS = 10_000
@@ -58,12 +69,19 @@ class Table:
         self.label = ""
         self.labels, self.whole_labels = "", False
         self.n_rows: int | None = None
+        self.renamed: dict[str, str] = {}  # columns with the name of an earlier one, and that name
         self._names: list[str] = []
         self._types: list[Any] = []
 
     def names(self) -> list[str]:
         """Return the names of all columns."""
         return self._names
+
+    def _set_names(self, names: Iterable[str]) -> None:
+        """Set the names of the columns, unique."""
+        given = list(names)
+        self._names = unique_names(given)
+        self.renamed = {new: old for new, old in zip(self._names, given, strict=True) if new != old}
 
     def categories(self, name: str) -> list[str] | None:
         """Return the values declared for a column in the file, if any."""
@@ -114,6 +132,28 @@ class Table:
         return max(16, min(8192, _BLOCK_CELLS // max(1, len(self.names()))))
 
 
+def split_markers(words: Iterable[str]) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return the markers of missing values of all columns, and those of single columns with their column or pattern.
+
+    >>> split_markers(["n/a", "days=-999", "height=*"])
+    (['n/a'], [('days', '-999'), ('height', '*')])
+    """
+    pairs = [(word, re.fullmatch(r"(.+)=(\*|[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)", word)) for word in words]
+    return [word for word, match in pairs if not match], [(match[1], match[2]) for _, match in pairs if match]
+
+
+def without_markers(column: Any, markers: list[float]) -> Any:
+    """Return a column of numbers in which some of them are missing values; other columns are unchanged."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if not markers or not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
+        return column
+    is_marker = pc.is_in(column.cast(pa.float64(), safe=False), pa.array(markers, pa.float64()))
+    return pc.if_else(is_marker, pa.scalar(None, kind), column)
+
+
 def pyarrow_module(module: str) -> Any:
     try:
         return importlib.import_module(module)
@@ -153,7 +193,8 @@ class ParquetTable(Table):
         super().__init__(source)
         self._parquet = pyarrow_module("pyarrow.parquet")
         with source.reading() as raw, self._file(raw) as file:
-            self._names, self._types = list(file.schema_arrow.names), list(file.schema_arrow.types)
+            self._set_names(file.schema_arrow.names)
+            self._types = list(file.schema_arrow.types)
             self.n_rows = file.metadata.num_rows
 
     def _file(self, raw: Any) -> Any:
@@ -192,7 +233,8 @@ class ArrowTable(Table):
         self._ipc = pyarrow_module("pyarrow.ipc")
         with source.reading() as file:
             schema = self._reader(file).schema
-            self._names, self._types = list(schema.names), list(schema.types)
+            self._set_names(schema.names)
+            self._types = list(schema.types)
 
     def _reader(self, file: Any) -> Any:
         in_file = file.read(6) == b"ARROW1"  # otherwise a stream, which has no such magic

@@ -14,6 +14,7 @@ __all__ = ["RARE", "Z", "is_imbalanced", "is_uninformative", "remarks_on", "thre
 
 RARE = 0.1  # share of the rows below which accuracy hardly depends on the selection
 Z = 1.96  # standard errors of a 95 % confidence interval, beyond which a selection loses
+_FEW_CHANGES = 12  # of the label in a run, below which its rows are sorted or contain few episodes
 _RANKS = 0.6  # the AUC above which a model is useful regardless of its accuracy
 
 
@@ -58,7 +59,7 @@ def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
                 "Every row has the same label, so nothing can be selected or evaluated:"
                 " check which column is the label."
             ]
-        items = _beside_classes(total, settings)
+        items = [*_few_changes(total), *_beside_classes(total, settings)]
         kept = settings.get("comparison", {}).get("share", {}).get("all", 0.0)
         if kept > 0.5:
             items.append(
@@ -73,6 +74,19 @@ def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
         measures = ("auc" if first else "accuracy", "auc" if second else "accuracy")
     items += [*_beside_frozen(measures[0], total, settings), *_beside_random(measures[1], total, settings)]
     return [*items, *_beside_all(total), *([why] if (why := settings.get("why_fewer")) else [])]
+
+
+def _few_changes(total: dict[str, float]) -> list[str]:
+    """Return a remark if the label changes so rarely that the rows are sorted by it, or contain few episodes."""
+    n, majority = total.get("n_rows", 0.0), total["majority_accuracy"]
+    changes = round((1.0 - total.get("no_change_accuracy", 0.0)) * n)
+    if changes > _FEW_CHANGES or 10 * changes > 2.0 * majority * (1.0 - majority) * n:
+        return []
+    return [
+        f"The label changes only {changes} time{'s' * (changes != 1)} in {n:,.0f} rows: they are sorted by it, or each"
+        " class is in a few runs, so no figure here says how well a selection predicts. Shuffle the rows if their order"
+        " has no meaning."
+    ]
 
 
 def _beside_classes(total: dict[str, float], settings: dict[str, Any]) -> list[str]:

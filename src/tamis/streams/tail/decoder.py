@@ -51,7 +51,7 @@ class RowDecoder:
         facts, source = state["table"], BytesSource(path)
         table = (
             CSVTable.from_state(source, facts)
-            if facts["format"] == "csv"
+            if facts["format"] in ("csv", "json")
             else SchemaTable(source, facts["format"], facts["names"], schema_types(facts["types"]))
         )
         columns = cls(path, table, label, state["how"])

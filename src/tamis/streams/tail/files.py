@@ -26,7 +26,10 @@ _AT_ONCE = 1 << 20  # bytes
 _SETTLED = 2.5  # seconds after which the status of a file changes with any later change of its bytes
 _PATIENCE = 5.0  # seconds without a change after which a file that cannot be read is reported
 
-_KINDS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
+_KINDS = {
+    ".csv": "csv", ".tsv": "csv", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".parquet": "parquet",
+    ".pq": "parquet",
+}  # fmt: skip
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
@@ -37,7 +40,7 @@ class FollowedFiles:
     ----------
     path : str
         A file, a folder, or a pattern.
-    format : {"csv", "parquet"} or None
+    format : {"csv", "json", "parquet"} or None
         By default inferred from the names.
     header : bool
         Whether text files begin with the column names.
@@ -114,7 +117,9 @@ class FollowedFiles:
             if name.lower().endswith(_PACKED) or _is_packed(name):
                 raise StreamError(f"{name!r} is compressed and cannot be followed: decompress it.")
             if self.format is None and (value := SUFFIXES.get(Path(name).suffix.lower(), kind)) != kind:
-                raise StreamError(f"{name!r} is {value}: only CSV and Parquet files can be followed.")
+                raise StreamError(
+                    f"{name!r} is {value}: only CSV, JSON lines and Parquet files can be followed."
+                )
             if self.format is None:
                 self.format = kind  # for all later files
             elif _kind(name) not in (None, self.format):

@@ -19,7 +19,7 @@ from tamis.streams.files import TIMES, find_column
 from tamis.streams.quotes import MAX_LINES, check_max_quoted_lines
 from tamis.streams.source import BytesSource, Source
 from tamis.streams.stream import Batch, Stream, join_batches
-from tamis.streams.tables import ParquetTable, Table
+from tamis.streams.tables import ParquetTable, Table, split_markers
 from tamis.streams.tail.bad_rows import BadRows
 from tamis.streams.tail.decoder import DecoderState, RowDecoder
 from tamis.streams.tail.files import FollowedFiles, Part
@@ -82,7 +82,8 @@ def follow_files(
     path : path-like
         A file that grows; a folder, or a pattern such as ``"parts/*.csv"``, whose files are read in the order of their
         names as they appear, and as they grow; or ``"-"``, standard input. CSV (parts may be compressed: .gz, .bz2,
-        .xz) or Parquet. A row is complete when its newline exists, or when a later file exists.
+        .xz), JSON objects one per line, or Parquet. A row is complete when its newline exists, or when a later file
+        exists.
     label, format, delimiter, decimal, encoding, header, na
         As for :func:`open_file`.
     categorical, drop, missing, times, time_format, drop_unlabelled, clock
@@ -144,14 +145,15 @@ def follow_files(
     check_choice("missing", missing, ("error", "mean", "keep"))
     check_choice("times", times, TIMES)
     if format is not None:
-        check_choice("format", format, ("csv", "parquet"))
+        check_choice("format", format, ("csv", "json", "parquet"))
     if idle is not None:
         check_number("idle", idle, low=0)
     check_number("max_waiting", max_waiting, low=1, integer=True)
     written = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "na": tuple(na) or None,
                "time_format": time_format, "max_quoted_lines": check_max_quoted_lines(max_quoted_lines)}  # fmt: skip
     how = {"categorical": list(categorical), "drop": list(drop), "missing": missing, "times": times,
-           "drop_unlabelled": drop_unlabelled, **({"clock": list(clock)} if clock else {})}  # fmt: skip
+           "drop_unlabelled": drop_unlabelled, **({"clock": list(clock)} if clock else {}),
+           **({"na": list(na)} if split_markers(na)[1] else {})}  # fmt: skip
     return FollowedStream(
         os.fspath(path), label, written, how, format=format, header=header, number=number, idle=idle,
         dead_letters=dead_letters, label_key=label_key, max_waiting=int(max_waiting), judge=judge,
@@ -409,8 +411,9 @@ class FollowedStream(Stream):
         return None
 
     def _head(self, part: FollowedText, size: int, is_whole: bool) -> Table | None:
-        lines = part.peek(size + self._header, is_whole)
-        if len(lines) <= self._header or (len(lines) < size + self._header and not is_whole):
+        part.peek(1, is_whole)  # indicates whether rows have a header
+        lines = part.peek(size + part.header, is_whole)
+        if len(lines) <= part.header or (len(lines) < size + part.header and not is_whole):
             return None
         rows = [row for row in lines if not isinstance(row, BadLine)]
         written = {name: value or None for name, value in self._written.items()}
@@ -419,6 +422,8 @@ class FollowedStream(Stream):
         if "\n".encode(encoding) != b"\n":
             raise StreamError(f"{part.name!r} is {encoding}: only text in UTF-8 or Latin-1 can be followed.")
         table = CSVTable(BytesSource(part.name, head), header=self._header, **written)
+        if table.format == "json" and not part.is_json:
+            raise StreamError(f"{part.name!r} is a JSON array, which cannot grow: write one object per line.")
         if table.above:
             first = short_repr(table.above.lstrip("\ufeff").splitlines()[0])
             raise StreamError(

@@ -59,6 +59,7 @@ class FollowedText(FollowedFile):
     ) -> None:
         super().__init__(name)
         self.header, self.max_lines, self.skips_long_lines = header, max_quoted_lines, skips_long_lines
+        self.is_json = False  # one object per line, without a header
         self._start_at(0)
 
     def _start_at(self, at: int) -> None:
@@ -73,11 +74,12 @@ class FollowedText(FollowedFile):
 
     def look(self, table: CSVTable) -> bool:
         """Read and validate the column names, which may be in another order; return whether they are available."""
+        self._set_json(table.format == "json")
         if self.names is None and not self.header:
-            self.names = table.read_names
+            self.names = list(table.all_names)
         if self.names is None and (row := self.first_row()):
-            names = table.names_in(_as_utf8(row, table.encoding))
-            check_same_columns(self.name, table.read_names, names)
+            names = table.header(row)
+            check_same_columns(self.name, list(table.all_names), names)
             self.names = names
             self.windows = self.windows or [[0, len(row), digest(row)]]
         return self.names is not None
@@ -155,10 +157,11 @@ class FollowedText(FollowedFile):
     def _split(self, table: Any, last: bool = False) -> None:
         """Move complete rows to the ready rows."""
         block, start, size = bytes(self._held), 0, len(self._held)
+        self._set_json(self.is_json or (self.n_ready() <= 0 and block.startswith(b"{")))
         while start < len(block):
             is_rest = start + size >= len(block)
             piece = block[start : start + size]
-            ends, unclosed = row_ends(piece, _delimiters(table), self.max_lines, whole=last and is_rest)
+            ends, unclosed = row_ends(piece, self._delimiters(table), self.max_lines, whole=last and is_rest)
             self._ready.extend(piece[i:j] for i, j in pairwise([0, *ends]))
             if unclosed is not None:
                 line = self._ready[-1] = BadLine(self._ready[-1])
@@ -171,6 +174,15 @@ class FollowedText(FollowedFile):
         if start > LONGEST_LINE:
             self._ready = deque(map(_shortened, self._ready))
 
+    def _set_json(self, is_json: bool) -> None:
+        self.is_json, self.header = is_json, self.header and not is_json
+
+    def _delimiters(self, table: CSVTable | None) -> str:
+        """Return the delimiter, or all candidates while it is unknown; none for JSON, one object per line."""
+        if self.is_json:
+            return ""
+        return ",;\t|" if table is None else table.delimiter
+
     def columns(self, rows: list[bytes], table: CSVTable, before: int) -> tuple[list[Any], int]:
         """Return rows as Arrow columns in the order of the table, and their number; `before` rows precede them."""
         table.source.name = self.name
@@ -178,7 +190,7 @@ class FollowedText(FollowedFile):
             if isinstance(line, BadLine):
                 raise StreamError(line.message(self.name, f"row {row}", self.max_lines))
         try:
-            block = _as_utf8(b"".join(rows), table.encoding)
+            block = table.converter(before)(b"".join(rows), True)
             items = list(table.parts(block, self.names, before))
         except Exception as error:
             table.fail(error, before + self.header)
@@ -261,7 +273,7 @@ class FollowedText(FollowedFile):
             row = head[: head.find(b"\n") + 1]
             if b'"' not in row and b"\r" not in row[:-2] and row:
                 return row
-            ends, unclosed = row_ends(head, _delimiters(None), self.max_lines, whole=False)
+            ends, unclosed = row_ends(head, self._delimiters(None), self.max_lines, whole=False)
             if unclosed is not None and len(ends) == 1:
                 raise StreamError(unclosed.message(self.name, "the names of its columns", self.max_lines))
             if ends or len(head) < size:
@@ -357,17 +369,6 @@ def _shortened(row: bytes) -> bytes:
 def _length(row: bytes) -> int:
     """Return the number of bytes of a line in its file."""
     return row.n_bytes or len(row) if isinstance(row, BadLine) else len(row)
-
-
-def _delimiters(table: Any) -> str:
-    """Return the delimiter, or all candidates while it is unknown."""
-    delimiter: str = ",;\t|" if table is None else table.delimiter
-    return delimiter
-
-
-def _as_utf8(block: bytes, encoding: str) -> bytes:
-    """Return text in UTF-8."""
-    return block if encoding == "utf-8" else block.decode(encoding).encode()
 
 
 class StandardInput(FollowedText):

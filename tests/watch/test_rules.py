@@ -66,3 +66,35 @@ def test_refuses_other_arguments():
     for text in (3, "a" * 501):
         with pytest.raises(ValueError, match="at most 500 characters"):
             Rule(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            'state("*") == "used but no longer relevant"',
+            "'age' is stale since row 1,200; 11.0% of the reliance is on it.",
+        ),
+        ('psi("*") > 0.2 for 500 rows', "The PSI of 'age' is 0.312, above 0.2 since row 1,200."),
+        (
+            'missing("age") <= 0.5',
+            "The share of missing values of 'age' is 0.1, at most 0.5 since row 1,200.",
+        ),
+        (
+            "auc drops by more than 0.05",
+            "The AUC has fallen from 0.900 to 0.800, by more than 0.05 since row 1,200.",
+        ),
+        (
+            'reliance("age") > 2 * relevance("age") and auc < 0.9',
+            'reliance("age") > 2 * relevance("age") and auc < 0.9 since row 1,200: AUC 0.8, reliance of \'age\' 0.11,'
+            " relevance of 'age' 0.004.",
+        ),
+    ],
+)
+def test_an_alert_is_a_sentence_with_its_evidence(text, said):
+    values = {"psi": 0.3124, "relevance": 0.004, "reliance": 0.11, "state": "stale", "missing": 0.1}
+    sentence = Rule(text).sentence(
+        lambda measure, name: values[measure], {"auc": 0.8}, {"auc": 0.9}, "age", 1200
+    )
+    assert sorted(sentence) == sorted(said)  # the order of the evidence is that of the parts
+    assert sentence.split(":")[0] == said.split(":")[0]

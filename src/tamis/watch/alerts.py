@@ -45,7 +45,8 @@ class AlertLog(ThreadSafe):
                 if not rule.holds(of_feature, performance, first, feature):
                     self._held.pop(key, None)
                 elif self._is_due(key, rule, row):
-                    alerts.append(_alert(rule, row, self._held[key], feature, version))
+                    said = rule.sentence(of_feature, performance, first, feature, self._held[key])
+                    alerts.append(_alert(rule, row, self._held[key], feature, version, said))
         self.alerts = [*self.alerts, *alerts][-_MOST_ALERTS:]
         return alerts
 
@@ -58,10 +59,9 @@ class AlertLog(ThreadSafe):
 
 
 def _alert(
-    rule: Rule, row: int, since: int, feature: str | None, version: int | str | None
+    rule: Rule, row: int, since: int, feature: str | None, version: int | str | None, message: str
 ) -> dict[str, Any]:
     names = [name for name in rule.features if name != "*"] if feature is None else [feature]
-    about = "" if feature is None else f" for feature {feature!r}"
     return {
         "row": row,
         "severity": rule.severity,
@@ -69,5 +69,5 @@ def _alert(
         "rule": rule.text,
         "since_row": since,
         "model_version": version,
-        "message": f"The rule {rule.text} holds{about} since row {since}.",
+        "message": message,
     }

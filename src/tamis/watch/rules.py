@@ -34,6 +34,17 @@ _OPERATORS: dict[type, Callable[..., Any]] = {
 }  # fmt: skip
 
 
+_RELATIONS: dict[type, str] = {
+    ast.Gt: "above", ast.GtE: "at least", ast.Lt: "below", ast.LtE: "at most", ast.NotEq: "not",
+}  # fmt: skip
+_WORDS = {
+    "psi": "PSI", "js": "Jensen-Shannon distance", "ks": "Kolmogorov-Smirnov distance", "auc": "AUC",
+    "missing": "share of missing values", "missing_before": "share of missing values in the reference",
+    "new": "share of new categories", "gone": "number of categories that no longer occur",
+    "r2": "R²", "mae": "mean absolute error", "log_loss": "log loss",
+}  # fmt: skip
+
+
 class Rule:
     """A condition on the measures of a :class:`~tamis.watch.watch.Watch`.
 
@@ -158,6 +169,49 @@ class Rule:
             return all(not _is_nan(a, b) and _OPERATORS[type(op)](a, b) for op, a, b in pairs)
 
         return bool(value(self._tree()))
+
+    def sentence(
+        self,
+        of_feature: Callable[[str, str], Any],
+        performance: Mapping[str, float],
+        before: Mapping[str, float],
+        feature: str | None,
+        since: int,
+    ) -> str:
+        """Return what the rule found, in words with its evidence; the arguments are those of `holds`.
+
+        >>> values = {"psi": 0.3124, "relevance": 0.004, "reliance": 0.11}
+        >>> Rule('psi("*") > 0.2 for 500 rows').sentence(lambda measure, name: values[measure], {}, {}, "age", 4100)
+        "The PSI of 'age' is 0.312, above 0.2 since row 4,100."
+        """
+        after = f"since row {since:,}"
+        if (drop := _DROP.fullmatch(self._body)) is not None:
+            now, first = performance.get(drop[1], math.nan), before.get(drop[1], math.nan)
+            return (
+                f"The {_WORDS.get(drop[1], drop[1])} has fallen from {first:.3f} to {now:.3f}, by more than"
+                f" {drop[2]} {after}."
+            )
+        tree = self._tree()
+        if isinstance(tree, ast.Compare) and len(tree.ops) == 1 and isinstance(tree.left, ast.Call):
+            name, measure = str(tree.left.args[0].value), tree.left.func.id  # type: ignore[attr-defined]
+            name = feature if name == "*" and feature is not None else name
+            if measure == "state" and isinstance(tree.ops[0], ast.Eq):
+                reliance = of_feature("reliance", name)
+                return f"{name!r} is {of_feature('state', name)} {after}; {reliance:.1%} of the reliance is on it."
+            relation = _RELATIONS.get(type(tree.ops[0]))
+            if relation is not None and isinstance(tree.comparators[0], ast.Constant):
+                word, value = _WORDS.get(measure, measure), of_feature(measure, name)
+                return f"The {word} of {name!r} is {value:.3g}, {relation} {tree.comparators[0].value:g} {after}."
+        found = []
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                name, measure = str(node.args[0].value), node.func.id  # type: ignore[attr-defined]
+                name = feature if name == "*" and feature is not None else name
+                value = of_feature(measure, name)
+                found.append(f"{measure} of {name!r} {value if isinstance(value, str) else f'{value:.3g}'}")
+            elif isinstance(node, ast.Name) and node.id in performance:
+                found.append(f"{_WORDS.get(node.id, node.id)} {performance[node.id]:.3g}")
+        return f"{self._body} {after}: {', '.join(dict.fromkeys(found))}."
 
 
 def _is_nan(*values: Any) -> bool:

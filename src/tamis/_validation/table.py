@@ -108,6 +108,12 @@ class Table:
         return sorted(found)
 
     @property
+    def is_numeric(self) -> bool:
+        """Whether all columns have numbers, or objects that may be numbers."""
+        n_objects = len(self.kinds.get(nw.Object(), ()))
+        return len(self.numeric) + n_objects == len(self.own_names) and not (n_objects and self.categorical)
+
+    @property
     def categorical(self) -> list[int]:
         """The positions of the columns of text and categories; objects are what the first one is."""
         found = [j for kind, at in self.kinds.items() if kind in _TEXTS for j in at]

@@ -76,7 +76,7 @@ class SelectorMixin(TransformerMixin, metaclass=ABCMeta):  # type: ignore[misc]
             return None
         if not len(at := self.get_support(indices=True)):
             return None
-        if len(table.numeric) == len(table.own_names):
+        if table.is_numeric:
             values = table.array
             try:
                 reject_nonfinite(values, table.names)

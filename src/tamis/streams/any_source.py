@@ -23,8 +23,8 @@ def as_stream(source: Any, label: str | int | tuple[Any, ...] | None = None) -> 
     ----------
     source : Stream, pair (X, y), frame, or iterable
         A stream is returned unchanged. A frame (pandas, Polars, Arrow, LazyFrame, DuckDB relation) and an iterable of
-        dicts need `label`. An iterable yields pairs (dict, label), like the data sets of River, or batches (X, y), like
-        the DataLoader of PyTorch.
+        dicts or frames need `label`. Other iterables yield pairs (dict, label), like the data sets of River, or batches
+        (X, y), like the DataLoader of PyTorch.
     label : str, int or tuple, optional
         Name of the label column, or its position if no column has that name; negative positions count from the end.
 

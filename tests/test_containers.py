@@ -345,6 +345,27 @@ def test_labels_are_exact_through_every_container(container: Any, what: str, tmp
     assert {type(label) for label in y.tolist()} == {type(label) for label in LABEL_KINDS[what]}
 
 
+@pytest.mark.parametrize("values", [["M", "S", "L", "M", None, "S"], [20, 10, 30, 20, None, 10]])
+def test_declared_categories_keep_their_order_in_every_container_that_has_them(
+    values: Any, tmp_path: Any
+) -> None:
+    declared = ["S", "M", "L", "XL"] if values[0] == "M" else [10, 20, 30, 40]
+    frame = pandas_frame(values).assign(c=pd.Categorical(values, categories=declared))
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    pa.parquet.write_table(table, tmp_path / "t.parquet")
+    pa.feather.write_feather(table, tmp_path / "t.arrow", compression="uncompressed")
+    sources = [frame, table, table.to_batches()[0], table.to_reader(), [frame[:3], frame[3:]]]
+    sources.append(open_file(tmp_path / "t.arrow", label="y", missing="keep"))
+    if values[0] == "M":  # Parquet declares text only
+        sources.append(open_file(tmp_path / "t.parquet", label="y", missing="keep"))
+        sources += [pl.from_arrow(table).with_columns(pl.col("c").cast(pl.Enum(declared)))]
+    for source in sources:
+        stream = as_stream(source, None if hasattr(source, "batches") else "y")
+        assert list(stream.categorical) == [1]
+        assert stream.take(N)[0][:, 1].tolist() == [1, 0, 2, 1, 4, 0]
+        assert stream.categories == {"c": [*declared, None]}
+
+
 def test_a_categorical_column_of_polars_does_not_depend_on_other_frames() -> None:
     pl.Series(["x", "b", "a"], dtype=pl.Categorical)
     frame = pl.DataFrame({"c": pl.Series(["a", "b", "a"], dtype=pl.Categorical), "y": [0, 1, 0]})

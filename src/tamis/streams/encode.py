@@ -118,8 +118,9 @@ class ColumnEncoder:
         import pyarrow.types as kinds
 
         kind = column.type
-        if kinds.is_dictionary(kind):
-            column, kind = column.dictionary_decode(), kind.value_type
+        if is_text(kind) and kinds.is_dictionary(kind):
+            self._declare(column.dictionary.to_pylist())
+            column = column.dictionary_decode()
         if self.categorical or is_text(kind):
             return self._encode_categories(column)
         if kinds.is_temporal(kind):
@@ -166,9 +167,7 @@ class ColumnEncoder:
             if not (
                 column.implementation.is_polars() and kind == nw.Categorical
             ):  # shared by all frames of Polars
-                self._codes = CategoryCodes(self._codes.values, MAX_CATEGORIES)
-                for value in column.cat.get_categories().to_list():
-                    self._codes.add(value)
+                self._declare(column.cat.get_categories().to_list())
         values = column if is_list else column.to_list()
         if not self._began:
             first = first_value(values)
@@ -189,6 +188,11 @@ class ColumnEncoder:
                     " column to text."
                 )
         return numbers
+
+    def _declare(self, categories: list[Any]) -> None:
+        """Give categories that are declared with the values their codes, in the order of the declaration."""
+        for value in categories:
+            self._codes.add(value)
 
     def _measure(self, value: Any) -> tuple[str, float]:
         """Return the kind of a value ("" if it is missing) and its number: seconds for dates, times and durations.
@@ -307,16 +311,15 @@ def _seconds(column: Any) -> NDArray[np.float64]:
 
 
 def is_text(kind: Any) -> bool:
-    """Return whether an Arrow type, or the type of the values of a dictionary, is text.
+    """Return whether an Arrow type is text or categories.
 
     >>> import pyarrow as pa
-    >>> is_text(pa.string()), is_text(pa.dictionary(pa.int32(), pa.string())), is_text(pa.float64())
+    >>> is_text(pa.string()), is_text(pa.dictionary(pa.int32(), pa.int64())), is_text(pa.float64())
     (True, True, False)
     """
     import pyarrow.types as kinds
 
-    kind = kind.value_type if kinds.is_dictionary(kind) else kind
-    return bool(kinds.is_string(kind) or kinds.is_large_string(kind))
+    return bool(kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_dictionary(kind))
 
 
 def time_parts(kind: Any) -> tuple[str, ...]:

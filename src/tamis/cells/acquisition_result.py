@@ -145,6 +145,13 @@ class AcquisitionResult(Result):
         worse = "has a higher loss" if gain.prices_differ else "is less accurate"
         how = "pays" if gain.low > 0 else worse if gain.high < 0 else "has no proven advantage"
         form = scientific if gain.prices_differ else fraction
+        if gain.low == gain.high == 0.0:
+            name = "a squared error, as a share of the variance, of" if self._is_number else "an accuracy of"
+            name = "a loss per row of" if gain.prices_differ else name
+            return (
+                f"The same {gain.n_values:.2f} values are acquired for every row, with {name} {form(gain.fixed)}: no"
+                " choice that differs by row is better on these data."
+            )
         sign = -1.0 if gain.prices_differ or self._is_number else 1.0  # of a loss, a gain is a reduction
         ends = sorted((sign * gain.low, sign * gain.high))
         what = "accuracy changes" if sign > 0 else "the squared error, as a share of the variance, changes"

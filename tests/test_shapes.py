@@ -153,7 +153,7 @@ def broken(a):
 def use(model):
     found = []
     for name in ("get_support", "scores_", "feature_weights_"):
-        if hasattr(type(model), name):
+        if hasattr(type(model), name) and getattr(model, "features", "few") == "few":  # Refit has it only then
             what = getattr(model, name)
             found.append(np.array(what() if callable(what) else what))
     for name in ("predict", "predict_proba", "transform"):

@@ -40,14 +40,18 @@ def are_categories(categorical: Any) -> bool:
     return False
 
 
-def columns_of(categorical: Any, n_features: int, names: list[str] | None) -> NDArray[np.intp]:
-    """Return the positions of the categorical columns.
+def columns_of(
+    columns: Any, n_features: int, names: list[str] | None, parameter: str = "categorical"
+) -> NDArray[np.intp]:
+    """Return the positions of columns that a parameter names.
 
     Parameters
     ----------
-    categorical : None, "all", list of int or str, or bool mask of shape (n_features,)
+    columns : None, "all", list of int or str, or bool mask of shape (n_features,)
     n_features : int
     names : list of str, optional
+    parameter : str, default="categorical"
+        Its name, for messages.
 
     Returns
     -------
@@ -63,24 +67,24 @@ def columns_of(categorical: Any, n_features: int, names: list[str] | None) -> ND
     >>> columns_of(["b", 2], 4, ["a", "b", "c", "d"])
     array([1, 2])
     """
-    if categorical is None:
+    if columns is None:
         return np.empty(0, dtype=np.intp)
-    if isinstance(categorical, str) and categorical == "all":
+    if isinstance(columns, str) and columns == "all":
         return np.arange(n_features)
-    is_named = isinstance(categorical, list) and any(isinstance(column, tuple) for column in categorical)
-    if isinstance(categorical, str) or not (is_named or np.ndim(categorical) == 1):
-        raise ValueError(f"categorical must be 'all', a list of columns or a mask, got {categorical!r}.")
-    columns = list(categorical)
+    is_named = isinstance(columns, list) and any(isinstance(column, tuple) for column in columns)
+    if isinstance(columns, str) or not (is_named or np.ndim(columns) == 1):
+        raise ValueError(f"{parameter} must be 'all', a list of columns or a mask, got {columns!r}.")
+    columns = list(columns)
     if columns and all(isinstance(value, bool | np.bool_) for value in columns):
         if len(columns) != n_features:
-            raise ValueError(f"categorical is a mask of {len(columns)} columns, but there are {n_features}.")
+            raise ValueError(f"{parameter} is a mask of {len(columns)} columns, but there are {n_features}.")
         return np.flatnonzero(columns)
     position = {name: j for j, name in enumerate(names or ())}
     items = [position.get(column, -1) if isinstance(column, str) else column for column in columns]
     for column, j in zip(columns, items, strict=True):
         if not (is_integer(j) and 0 <= j < n_features):
             known = f"0 to {n_features - 1}" + (f" or {', '.join(names)}" if names else ", without names")
-            raise ValueError(f"categorical names the column {column!r}, but the columns are {known}.")
+            raise ValueError(f"{parameter} names the column {column!r}, but the columns are {known}.")
     return np.unique(np.array(items, dtype=np.intp))
 
 

@@ -115,6 +115,10 @@ def _is_columns(value: Any) -> bool:
 
 
 COLUMNS = Kind("'all', a list of columns or a mask", _is_columns)
+GROUPS = Kind(
+    "a list of lists of columns",
+    lambda value: all(isinstance(part, list | tuple) for part in (value, *value)),
+)
 SEED = (
     Kind("an integer from 0 to 2**32 - 1", lambda value: is_integer(value) and 0 <= value < 1 << 32),
     np.random.RandomState,

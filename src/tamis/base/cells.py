@@ -36,6 +36,7 @@ from tamis._validation import (
     short_repr,
 )
 from tamis._validation.parameters import (
+    GROUPS,
     SEED,
     Kind,
     check_parameters,
@@ -178,13 +179,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
             Kind("a mapping of names to numbers", lambda value: isinstance(value, Mapping)),
             Kind("a PriceList", lambda value: isinstance(value, PriceList)),
         ),
-        groups=(
-            Kind(
-                "a list of lists of columns",
-                lambda value: all(isinstance(part, list | tuple) for part in (value, *value)),
-            ),
-            None,
-        ),
+        groups=(GROUPS, None),
         misclassification_cost=(
             Kind("a table of numbers", lambda value: len(np.shape(value)) == 2),
             number("[1e-100, 1e100]"),

@@ -67,6 +67,9 @@ class Models:
 
     Other Parameters
     ----------------
+    features : all|few
+        Which features a refitted learner uses: all that are selected, or few that it chooses at each fit. With few,
+        the selector is none by default. [default: all]
     refit_every : N
         Rows between two fits of a learner without incremental updates: lightgbm, random-forest. [default: 1000]
     refit_window : N
@@ -82,6 +85,7 @@ class Models:
     task: Annotated[str | None, EVALUATION] = None
     learner: Annotated[str | None, typer.Option(autocompletion=keys(LEARNERS)), EVALUATION] = None
 
+    features: str | None = None
     refit_every: Annotated[int | None, typer.Option(min=1)] = None
     refit_window: Annotated[int | None, typer.Option(min=2)] = None
 
@@ -110,7 +114,7 @@ class Models:
         """Return the selector, or None if every feature is kept, and the learner; both new."""
         usual = model_parameters(self.entry, seed=self.seed, categorical=categorical)
         learner = self.entry.load()(**usual | self._refit_parameters())
-        name = self.selector or "auto"
+        name = self.selector or ("none" if self.features == "few" else "auto")
         if name.lower() == "none":
             return None, learner
         entry = find(name, "rows")
@@ -135,17 +139,17 @@ class Models:
 
     def _refit_parameters(self) -> dict[str, Any]:
         """Return the refit options of the learner that were given."""
-        result: dict[str, Any] = {}
-        for name in ("every", "window"):
-            if (value := getattr(self, f"refit_{name}")) is None:
-                continue
-            if self.entry.name != "Refit":
-                known = ", ".join(entry.key for entry in LEARNERS if entry.name == "Refit")
-                raise MisuseError(
-                    f"--refit-{name} is for learners that are refitted, {known}, but the learner is {self.entry.key}."
-                )
-            result[name] = value
-        return result
+        options = {"features": self.features, "every": self.refit_every, "window": self.refit_window}
+        given = {name: value for name, value in options.items() if value is not None}
+        if given and self.entry.name != "Refit":
+            option = {"features": "--features"}.get(name := next(iter(given)), f"--refit-{name}")
+            known = ", ".join(entry.key for entry in LEARNERS if entry.name == "Refit")
+            raise MisuseError(
+                f"{option} is for learners that are refitted, {known}, but the learner is {self.entry.key}."
+            )
+        if self.features is not None:
+            check_word("--features", self.features, ("all", "few"))
+        return given
 
 
 def parameters(entry: Entry) -> dict[str, Any]:

@@ -196,6 +196,17 @@ class SelectiveLearner:
         is_alarm = bool(getattr(self.selector, "drift_detected_", False))
         return (changed or is_alarm) and self.replay.is_due(changed=changed)
 
+    @property
+    def selection(self) -> tuple[Mask | None, NDArray[np.intp] | None]:
+        """The columns in use, as a mask and as positions: without a selector, those that the learner selects itself."""
+        model = self.learner.model
+        if self.selector is not None or not hasattr(model, "get_support"):
+            return self.mask, self.support
+        if self.learner.n_known_classes == 0 or getattr(model, "warming_up_", False):
+            return None, None
+        mask = np.array(model.get_support(), dtype=bool)
+        return mask, np.flatnonzero(mask)
+
     def update_learner(self, view: View, X: Rows, y: Array, classes: Array, *, renewed: bool) -> None:
         """Update the learner with a view of the batch, or reset it."""
         if not isinstance(self.replay.replay, str) or bool(getattr(self.selector, "n_replay", 0)):

@@ -412,7 +412,7 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
         return super().transform(X)
 
     def _get_support_mask(self) -> Mask:
-        mask = self._current_models().mask
+        mask = self._current_models().selection[0]
         return np.ones(self.n_features_in_, dtype=bool) if mask is None else mask.copy()
 
     @property

@@ -118,7 +118,7 @@ class Selected:
         if batch.X is None or batch.y is None:
             if due is not None:
                 models.learn_first(*due, batch.classes, self.declared)
-            self._tell_size(batch, models.support)
+            self._tell_size(batch, models.selection[1])
             return
         t0 = clock()
         if self.is_paper:
@@ -128,7 +128,7 @@ class Selected:
                 models.reset(batch.classes)
                 renewed = False
         t1 = clock()
-        mask, support = models.mask, models.support
+        mask, support, selection = models.mask, models.support, models.selection
         view = models.learner.view(batch.X, mask, support, batch.scale)
         t2 = clock()
         labels, scores = self._predict(view, batch)
@@ -146,8 +146,8 @@ class Selected:
             known = view if is_known else models.learner.view(due[0], mask, support, batch.scale)
             models.update_learner(known, *due, batch.classes, renewed=renewed)
         seconds = (t1 - t0 + t4 - t3, t3 - t2, clock() - t4)
-        batch.predicted = Predicted(labels, scores, probabilities, labelled, mask, support, seconds)
-        self._tell_size(batch, models.support if support is None else support)
+        batch.predicted = Predicted(labels, scores, probabilities, labelled, *selection, seconds)
+        self._tell_size(batch, models.selection[1] if selection[1] is None else selection[1])
 
     def _tell_size(self, batch: Tested, support: NDArray[np.intp] | None) -> None:
         batch.n_selected = self.models.n_features if support is None else len(support)

@@ -310,6 +310,8 @@ class RunPresentation(Result):
         sections = [self._performance()]
         if self.settings.get("comparison"):
             sections.append(self._candidates())
+        if self.settings.get("model_columns"):
+            sections.append(self._model_columns())
         if self._has_selection:
             sections.append(self._stability())
         if self._has_truth:
@@ -704,6 +706,40 @@ class RunPresentation(Result):
         title = f"Recent {measure} of the best candidate of each selector, with its own learner"
         return self._line_chart("arm", title, lines, y=y, shape="wide")
 
+    def _model_columns(self) -> Section:
+        """Return what each refit of a learner selected, and the candidates that it chose from."""
+        course: dict[str, Any] = self.settings["model_columns"]
+        refits, last = course["refits"], course["refits"][-1]
+        rows: list[list[Cell]] = [
+            [
+                count(one["row"]), one["candidate"], count(one["n_columns"]), scientific(one["price"]),
+                *(Names([self.feature_names[j] for j in one[name]]) for name in ("entered", "left")),
+            ]
+            for one in refits[-_TABLE_ROWS:]
+        ]  # fmt: skip
+        heads = [
+            ("n", "rows seen"), ("", "candidate"), ("n", "features"), ("n", "price"),
+            ("half", "entered"), ("half", "left"),
+        ]  # fmt: skip
+        losses: list[list[Cell]] = [
+            [
+                Score(one["candidate"], is_best=one["candidate"] == last["candidate"]), count(one["n_columns"]),
+                fraction(one["loss"]), signed(one["behind_all"]), fraction(one["behind_all_error"]),
+            ]
+            for one in course["candidates"]
+        ]  # fmt: skip
+        said = (
+            f"Each refit selects the features of the learner; since row {count(last['row'])} they are"
+            f" {count(last['n_columns'])}, at a price of {scientific(last['price'])}."
+        )
+        note = "Loss: Brier score or squared error, relative to that of a constant, on up to 3,000 rows after the fits."
+        return Section("model-columns", "Features of the learner", [
+            said, Table("Refits", heads, rows),
+            Table("Candidates", [
+                ("", "candidate"), ("n", "features"), ("n", "loss"), ("n", "against all"), ("n", "standard error"),
+            ], losses, note),
+        ])  # fmt: skip
+
     # -- charts --------------------------------------------------------------------------------------------
 
     @property
@@ -769,7 +805,8 @@ class RunPresentation(Result):
 
     def reproduce(self) -> Reproduction:
         """Return the shell command, if it can express the run, the lines of Python, and all settings."""
-        own = {name: value for name, value in self.settings.items() if name != "comparison"}
+        results = ("comparison", "model_columns")
+        own = {name: value for name, value in self.settings.items() if name not in results}
         return Reproduction(command_line(self.settings) or "", snippet(self.settings), own)
 
     def to_dict(self) -> dict[str, Any]:

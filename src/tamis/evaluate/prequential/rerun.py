@@ -240,14 +240,17 @@ def _model_words(settings: Settings) -> list[str]:
     return [*words, "--learner", entry.key, *refit, *(["--seed", str(seed)] if seed else [])]
 
 
+_REFIT_OPTIONS = {"features": "--features", "every": "--refit-every", "window": "--refit-window"}
+
+
 def _refit_words(entry: Entry, params: dict[str, Any]) -> list[str]:
     """Return the refit options of a learner that differ from the defaults."""
     usual = inspect.signature(entry.load()).parameters
     return [
         word
-        for name in (("every", "window") if entry.name == "Refit" else ())
+        for name, option in (_REFIT_OPTIONS.items() if entry.name == "Refit" else ())
         if params[name] != usual[name].default
-        for word in (f"--refit-{name}", str(params[name]))
+        for word in (option, str(params[name]))
     ]
 
 
@@ -277,7 +280,7 @@ def _learner_entry(learner: dict[str, Any], common: dict[str, Any]) -> Entry:
         usual = inspect.signature(kind).parameters
         if params["every"] is None:
             raise _UnsayableError
-        params |= {name: usual[name].default for name in ("every", "window")}
+        params |= {name: usual[name].default for name in _REFIT_OPTIONS}
     for entry in LEARNERS:
         if entry.load() is kind and _is_same(_parameters(entry, common), params):
             return entry

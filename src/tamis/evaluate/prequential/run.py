@@ -393,11 +393,16 @@ class Run:
 
     def _add_baselines(self) -> None:
         """Add the pairs that use other columns, if there is a selection to compare with."""
-        if self.selector is None or isinstance(self.selector, RandomSubset):
+        learner = self.pair.learner
+        if self.selector is None and getattr(learner.model, "features", "all") == "few":
+            # The baselines of a learner that selects columns itself use those that they are given.
+            learner = learner.another()
+            learner.model.set_params(features="all")
+        elif self.selector is None or isinstance(self.selector, RandomSubset):
             return
         with contextlib.suppress(TypeError):  # a third-party learner that cannot be cloned
             self.pairs += make_pairs(
-                self.pair.learner,
+                learner,
                 self.n_features,
                 self.options,
                 is_fixed=isinstance(self.selector, RowSelector) and not self.selector._chooses_count,
@@ -604,6 +609,9 @@ class Run:
             comparison = self.selector.comparison_summary()
             if comparison["followed"]:  # no comparison with a single class
                 settings["comparison"] = comparison
+        model = self.pair.learner.model
+        if not getattr(model, "warming_up_", True):  # a learner that selects columns itself
+            settings["model_columns"] = {"refits": model.refits_, "candidates": model.comparison_}
         if self.positive is not None and len(self.labels) > 2:
             settings["third_class"] = plain(self.labels[2])
         if self.delayed.is_timed:

@@ -15,9 +15,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from tamis._validation import Array, Floats, Ints, Rows
+from tamis._validation import Array, Floats, Ints, Mask, Rows
 from tamis.errors import DataError
-from tamis.learners.refit.libraries import with_categories
+from tamis.learners.refit.libraries import importances_of, with_categories
 from tamis.learners.refit.recent_rows import RecentRows
 
 __all__ = ["Fit", "Fitted"]
@@ -64,14 +64,16 @@ class Fit:
         Whether the task is a regression.
     fills : bool
         Whether missing values are replaced by the mean of the column.
+    penalties : ndarray of float, or None
+        Penalty on the first use of each of the columns, for LightGBM.
     """
 
     def __init__(
         self, recipe: BaseEstimator, rows: RecentRows, columns: NDArray[np.intp] | None, categorical: NDArray[np.intp],
-        is_numeric: bool, fills: bool,
+        is_numeric: bool, fills: bool, penalties: Floats | None = None,
     ) -> None:  # fmt: skip
         self.recipe, self.rows, self.columns, self.categorical = recipe, rows, columns, categorical
-        self.is_numeric, self.fills = is_numeric, fills
+        self.is_numeric, self.fills, self.penalties = is_numeric, fills, penalties
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Fit:
         twin = memo[id(self)] = object.__new__(Fit)
@@ -79,6 +81,20 @@ class Fit:
         if (value := _fitted.get(self)) is not None:
             _fitted[twin] = value
         return twin
+
+    def is_valid(self, n_features: int) -> bool:
+        """Return whether a loaded fit has columns of these, and a penalty on each."""
+        columns, penalties = self.columns, self.penalties
+        n_columns = n_features if columns is None else len(columns)
+        return (
+            columns is None
+            or (
+                columns.dtype == np.intp
+                and columns.ndim == 1
+                and bool((np.diff(columns) > 0).all())
+                and bool(((columns >= 0) & (columns < n_features)).all())
+            )
+        ) and (penalties is None or (penalties.shape == (n_columns,) and bool(np.isfinite(penalties).all())))
 
     def fit_once(self) -> Fitted:
         """Return the fitted estimator, which is fitted by the first call, and again after loading."""
@@ -104,6 +120,8 @@ class Fit:
         if X.shape[1] == 0 or (not self.is_numeric and len(present) < 2):
             return Fitted(None, present, constant, fill)
         model = clone(self.recipe)
+        if self.penalties is not None:
+            model.set_params(cegb_tradeoff=1.0, cegb_penalty_feature_coupled=self.penalties.tolist())
         rows, options = with_categories(model, X, self._categorical())
         if weights is not None:
             options["sample_weight"] = weights
@@ -114,14 +132,84 @@ class Fit:
             raise DataError(f"{name} cannot be fitted on the last {len(y):,} rows: {error}") from error
         return Fitted(model, present, constant, fill)
 
-    def apply(self, X: Rows, verb: str) -> Array:
+    # -- predictions ---------------------------------------------------------------------------------------
+
+    def predict(self, X: Rows) -> Array:
+        """Return the code of each row, or the number; rows have all columns."""
+        model, present, constant, _ = self.fit_once()
+        if model is None:
+            return np.full(X.shape[0], constant[0] if self.is_numeric else present[constant.argmax()])
+        output = self._apply(X, "predict").reshape(-1)
+        return output.astype(np.float64) if self.is_numeric else present[output.astype(np.intp)]
+
+    def predict_proba(self, X: Rows, n_classes: int) -> Floats:
+        """Return the probability of each class, shape (n_rows, n_classes)."""
+        model, present, constant, _ = self.fit_once()
+        proba = np.zeros((X.shape[0], n_classes))
+        proba[:, present] = constant if model is None else self._apply(X, "predict_proba")
+        return proba
+
+    def losses(self, X: Rows, y: Array) -> Floats:
+        """Return the loss of each row: its squared error, or the Brier score of calibrated probabilities, in [0, 1].
+
+        Probabilities are shrunk towards the proportions of the classes by the factor that is best for these rows.
+        """
+        if self.is_numeric:
+            return np.asarray((self.predict(X) - y) ** 2)
+        at, (_, present, share, _) = np.arange(len(y)), self.fit_once()
+        proba = np.zeros((len(y), int(max(y.max(initial=0), present.max())) + 1))
+        truth = np.zeros_like(proba)
+        truth[at, y] = 1.0
+        truth[:, present] -= share
+        if hasattr(self.recipe, "predict_proba"):
+            proba = self.predict_proba(X, proba.shape[1])
+        else:
+            proba[at, self.predict(X)] = 1.0
+        proba[:, present] -= share
+        factor = np.clip((proba * truth).sum() / max(float((proba**2).sum()), 1e-300), 0.0, 1.0)
+        return np.asarray(((factor * proba - truth) ** 2).sum(axis=1) / 2.0)
+
+    def constant_loss(self) -> float:
+        """Return the mean loss of a constant prediction on the rows of the fit; 1 if it is 0."""
+        share = self.fit_once().constant
+        loss = self.rows.concatenate().y.var() if self.is_numeric else (1.0 - (share**2).sum()) / 2.0
+        return float(loss) or 1.0
+
+    def _apply(self, X: Rows, verb: str) -> Array:
         """Return the output of a method of the fitted estimator for rows with all columns."""
-        fitted = self.fit_once()
-        rows = impute(self._select(X), fitted.fill)
-        if len(self.categorical):
-            rows, _ = with_categories(clone(self.recipe), rows, self._categorical())
-        output: Array = np.asarray(getattr(fitted.model, verb)(rows))
+        output: Array = np.asarray(getattr(self.fit_once().model, verb)(self._rows_for_model(X)))
         return output
+
+    def _rows_for_model(self, X: Rows) -> Any:
+        """Return rows with all columns as the fitted estimator expects them."""
+        rows = impute(self._select(X), self.fit_once().fill)
+        return (
+            with_categories(clone(self.recipe), rows, self._categorical())[0]
+            if len(self.categorical)
+            else rows
+        )
+
+    # -- columns -------------------------------------------------------------------------------------------
+
+    def importances(self) -> Floats:
+        """Return the importance of each column of the fit for its model."""
+        X, y, _ = self.rows.concatenate()
+        if (model := self.fit_once().model) is None:
+            return np.zeros(self._select(X).shape[1])
+        target = y if self.is_numeric else np.unique(y, return_inverse=True)[1]
+        return importances_of(model, self._rows_for_model(X), target)
+
+    def used_columns(self, n_features: int) -> Mask:
+        """Return the columns with an importance, among all."""
+        used = np.zeros(n_features, dtype=bool)
+        used[self.columns if self.columns is not None else slice(None)] = self.importances() > 0.0
+        return used
+
+    def scale_of_gain(self) -> float:
+        """Return the mean gain of a split by chance, which a penalty is relative to."""
+        X, y, weights = self.rows.concatenate()
+        noise = float(self.losses(X, y).mean()) if self.is_numeric else 1.0
+        return noise if weights is None else noise * float(weights.mean())
 
     def _select(self, X: Rows) -> Rows:
         if self.columns is None:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from tamis._validation import Rows
+from tamis._validation import Array, Floats, Rows
 
-__all__ = ["NAMES", "accepts_weights", "library_of", "new_recipe", "with_categories"]
+__all__ = ["NAMES", "accepts_weights", "importances_of", "library_of", "new_recipe", "with_categories"]
 
 
 def _lightgbm(name: str) -> Any:
@@ -75,6 +75,26 @@ def accepts_weights(estimator: Any) -> bool:
     return bool(has_fit_parameter(estimator, "sample_weight"))
 
 
+def importances_of(model: Any, X: Any, y: Array) -> Floats:
+    """Return the importance of each column for a fitted model.
+
+    LightGBM: the total gain of its splits. Others: `feature_importances_`, or without them the loss of log-likelihood
+    (or R^2) if the values of a column are permuted in the last thousand rows.
+    """
+    if library_of(model) == "lightgbm":
+        return np.asarray(model.booster_.feature_importance("gain"), dtype=np.float64)
+    if hasattr(model, "feature_importances_"):
+        return np.asarray(model.feature_importances_, dtype=np.float64)
+    from sklearn.inspection import permutation_importance
+
+    X, y = X[-_PERMUTED:], y[-_PERMUTED:]
+    has_proba = hasattr(model, "predict_proba") and len(np.unique(y)) == len(model.classes_)
+    scoring = "neg_log_loss" if has_proba else None
+    X = X.toarray() if sp.issparse(X) else X
+    result = permutation_importance(model, X, y, scoring=scoring, n_repeats=1, random_state=0)
+    return np.maximum(result.importances_mean, 0.0)
+
+
 def with_categories(estimator: Any, X: Rows, categorical: NDArray[np.intp]) -> tuple[Any, dict[str, Any]]:
     """Return the rows in the format of the estimator's `fit` and `predict`, and the options of `fit`.
 
@@ -113,3 +133,4 @@ def with_categories(estimator: Any, X: Rows, categorical: NDArray[np.intp]) -> t
 
 
 _MOST_BINS = 255
+_PERMUTED = 1000

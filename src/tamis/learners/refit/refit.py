@@ -194,7 +194,7 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
     >>> model.n_fits_, model.fitted_at_, model.score(X[2000:], y[2000:]) > 0.9
     (5, 1800, True)
 
-    Few columns, of which one costs ten times as much as the others:
+    Few columns; column 1 costs ten times as much as the others:
 
     >>> model = Refit(RandomForestClassifier(20), every=500, window=2000, features="few", prices={1: 10.0})
     >>> for at in range(0, 2000, 100):

@@ -201,7 +201,8 @@ class Rule:
             relation = _RELATIONS.get(type(tree.ops[0]))
             if relation is not None and isinstance(tree.comparators[0], ast.Constant):
                 word, value = _WORDS.get(measure, measure), of_feature(measure, name)
-                return f"The {word} of {name!r} is {value:.3g}, {relation} {tree.comparators[0].value:g} {after}."
+                limit: Any = tree.comparators[0].value
+                return f"The {word} of {name!r} is {value:.3g}, {relation} {limit:g} {after}."
         found = []
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):

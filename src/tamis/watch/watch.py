@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,7 +34,6 @@ from tamis._validation import (
     as_classes,
     as_column,
     as_list,
-    as_rows,
     check_choice,
     check_number,
     columns_of,
@@ -52,6 +52,7 @@ from tamis.summaries.quantiles import QuantileSummary
 from tamis.watch.alerts import AlertLog
 from tamis.watch.history import History
 from tamis.watch.input_drift import InputDrift
+from tamis.watch.live_model import LiveModel, ModelInput, returns_probabilities
 from tamis.watch.lost import LostRelevance
 from tamis.watch.pending import PendingRows
 from tamis.watch.performance import Performance, predicted_classes
@@ -183,6 +184,11 @@ class Watch(ThreadSafe, WatchPresentation):
         random_state: int | None = 0,
     ) -> None:
         check_choice("task", task, ("classification", "regression"))
+        if isinstance(model, str | os.PathLike):
+            raise ValueError(
+                f"model must be the model itself, got the path {str(model)!r}: pass joblib.load(path),"
+                " mlflow.pyfunc.load_model(path) or tamis.load(path)."
+            )
         check_number("half_life", half_life, low=1.0)
         check_number("patience", patience, low=0, integer=True)
         check_number("window", window, low=2, integer=True)
@@ -215,6 +221,8 @@ class Watch(ThreadSafe, WatchPresentation):
         self._pending = PendingRows(self.max_pending)
         self._states, self._history = FeatureStates(0, self.patience), History(0)
         self._lost: LostRelevance | None = None
+        self._input = ModelInput()
+        self._has_probabilities: bool | None = None  # of a function; None until the first row
         self._performance = Performance(task, self.window, np.empty(0, dtype=np.int64))
         self._target_quantiles, self._prediction_quantiles = (
             QuantileSummary(1, 1, dtype=np.float64) for _ in range(2)
@@ -239,6 +247,7 @@ class Watch(ThreadSafe, WatchPresentation):
         if is_another and model is not None and self._lost is not None:
             self._lost.restart()
         self.model, self.model_version = model, version
+        self._has_probabilities = None
 
     def update(
         self,
@@ -253,7 +262,8 @@ class Watch(ThreadSafe, WatchPresentation):
         Parameters
         ----------
         X : array-like, frame or CSR matrix of shape (n_rows, n_features)
-            Numbers, categories as codes, NaN for missing values.
+            Numbers, categories as codes, NaN for missing values. Of a frame, text and categories are coded, and a model
+            gets the frame, with the values that are replaced.
         predictions : array-like of shape (n_rows,) or (n_rows, n_classes), optional
             Floats are scores of the positive class (the larger label) in [0, 1]; a 2-dimensional array contains the
             probabilities of `classes`; any other type is predicted labels. For a regression, numbers. By default, the
@@ -277,7 +287,7 @@ class Watch(ThreadSafe, WatchPresentation):
         """
         if not has_rows(X):
             return []
-        rows, names = as_rows(X)
+        given, rows, names = self._input.encoded(X, self.model)
         dense = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
         reject_nonfinite(dense, names, allow_nan=True)
         labels = None if y is None else as_column(y, len(dense), "Watch")
@@ -301,7 +311,7 @@ class Watch(ThreadSafe, WatchPresentation):
         if predictions is None and self.model is None:
             raise DataError("predictions must be given, since Watch has no model: pass them, or a model.")
         alerts: list[dict[str, Any]] = atomically(
-            self, self._update, dense, names, predictions, chosen, labels, in_parts=True
+            self, self._update, dense, names, predictions, chosen, labels, given, in_parts=True
         )
         return alerts
 
@@ -333,8 +343,9 @@ class Watch(ThreadSafe, WatchPresentation):
         return alerts
 
     def _update(
-        self, X: Floats, names: list[str] | None, predictions: Any, keys: list[Any], y: Array | None
-    ) -> list[dict[str, Any]]:
+        self, X: Floats, names: list[str] | None, predictions: Any, keys: list[Any], y: Array | None, given: ModelInput
+    ) -> list[dict[str, Any]]:  # fmt: skip
+        self._input = given
         if not self._names:
             self._start(X.shape[1], names)
         values = self._predictions(X, predictions)
@@ -345,7 +356,7 @@ class Watch(ThreadSafe, WatchPresentation):
             codes = self._classes_of(values, self._prediction_quantiles)
             self._of_predictions = _learn(self._of_predictions or self._default_selector(), X, codes)
         elif self._importance.loss == "change":
-            self._importance.update(self.model, X, model_version=self.model_version)
+            self._importance.update(self._live_model(X), X, model_version=self.model_version)
         if y is not None:
             self._learn_labels(X, values, y)
         alerts = self._alerts()
@@ -371,7 +382,8 @@ class Watch(ThreadSafe, WatchPresentation):
                 )
             names = self.feature_names
         self._names = [str(j) for j in range(n_features)] if names is None else list(names)
-        self._categories = columns_of(self.categorical, n_features, names).tolist()
+        declared = columns_of(self.categorical, n_features, names).tolist()
+        self._categories = sorted({*declared, *self._input.categories})
         if self._input_drift is None:
             self._input_drift = InputDrift(half_life=self.half_life, categorical=self._categories)
         if self._selector is None:
@@ -404,11 +416,21 @@ class Watch(ThreadSafe, WatchPresentation):
             1, half_life=self.half_life, categorical=self._categories or None, dependence="independent"
         )
 
+    def _live_model(self, X: Floats) -> LiveModel:
+        """Return the model as it is called with encoded rows."""
+        if self._has_probabilities is None:
+            shown = self._input.frame(X[:1])
+            self._has_probabilities = self.task == "classification" and returns_probabilities(
+                self.model, shown
+            )
+        return LiveModel(self.model, self._input, has_probabilities=self._has_probabilities)
+
     def _predictions(self, X: Floats, predictions: Any) -> Floats:
         """Return the predictions as numbers of shape (n_rows, n_outputs)."""
         if predictions is None:
-            numeric = self.task == "regression" or is_numeric("auto", self.model)
-            values, _ = outputs(self.model, X, self._names if self._has_names else None, numeric=numeric)
+            model = self._live_model(X)
+            numeric = self.task == "regression" or is_numeric("auto", model)
+            values, _ = outputs(model, X, self._names if self._has_names else None, numeric=numeric)
             kind = "number" if self.task == "regression" else "score" if numeric else "probabilities"
         else:
             reject_masked("predictions", predictions)
@@ -457,7 +479,7 @@ class Watch(ThreadSafe, WatchPresentation):
             predicted = codes[:, None].astype(np.float64)
         self._performance.update(target, predicted, kind)
         if self.model is not None and self._importance.loss != "change":
-            self._importance.update(self.model, X, y, model_version=self.model_version)
+            self._importance.update(self._live_model(X), X, y, model_version=self.model_version)
         classes = target
         if self.task == "regression":
             classes = self._classes_of(target[:, None], self._target_quantiles)
@@ -471,10 +493,10 @@ class Watch(ThreadSafe, WatchPresentation):
 
     def _find_lost(self, X: Floats, y: Array) -> Ints | None:
         """Return for each feature the number of rows since it was last relevant, if detected now; otherwise 0."""
-        if self._lost is None or self.model is None or is_numeric("auto", self.model):
+        if self._lost is None or self.model is None or is_numeric("auto", model := self._live_model(X)):
             return None
         names = self._names if self._has_names else None
-        return np.array(self._lost.update(self.model, X, y, names, self._reliances()), dtype=np.int64)
+        return np.array(self._lost.update(model, X, y, names, self._reliances()), dtype=np.int64)
 
     def _is_relevant(self, selector: Any, was: Mask) -> Mask | None:
         """Return which features are relevant by a selector; None before two classes are seen.

@@ -42,7 +42,7 @@ from tamis._validation import (
 from tamis._validation.parameters import SEED, Kind, check_parameters, parameters
 from tamis.base import RowSelector
 from tamis.base.declarations import Claims
-from tamis.base.rows import check_columns
+from tamis.base.rows import check_columns, feature_names
 from tamis.errors import DataError
 from tamis.learners.column_masking import accepts_nan
 from tamis.learners.traits import adapts_itself
@@ -168,7 +168,7 @@ class RiverClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: igno
         try:
             if not hasattr(self, "model_"):
                 X = self._initialize(X, names, classes)
-            self._check_columns(X, names)
+            check_columns(type(self).__name__, X, names, self.n_features_in_, feature_names(self))
             codes, self.classes_ = encode_labels(labels, self.classes_)
             takes_weight = "w" in inspect.signature(self.model_.learn_one).parameters
             if weights is not None:
@@ -219,14 +219,8 @@ class RiverClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: igno
         check_is_fitted(self)
         X, names = as_rows(X)
         reject_nonfinite(X, names, allow_nan=True)
-        self._check_columns(X, names)
+        check_columns(type(self).__name__, X, names, self.n_features_in_, feature_names(self))
         return X
-
-    def _check_columns(self, X: Rows, names: list[str] | None) -> None:
-        known = vars(self).get("feature_names_in_")
-        check_columns(
-            type(self).__name__, X, names, self.n_features_in_, None if known is None else known.tolist()
-        )
 
     def _rows(self, X: Rows) -> Iterator[dict[Any, float]]:
         names = list(getattr(self, "feature_names_in_", range(self.n_features_in_)))

@@ -67,6 +67,11 @@ class CategoryCodes:
                 self.values.append(value)
         return code
 
+    def encode(self, values: Iterable[Any]) -> NDArray[np.int64]:
+        """Return the codes of the values of a column; new categories get the next codes."""
+        codes = {value: self.add(value) for value in dict.fromkeys(values)}
+        return np.array([codes[value] for value in values], dtype=np.int64)
+
     def find(self, value: Any) -> int:
         """Return the code of a category, or the next free one if it is unknown."""
         return self._codes.get(None if is_missing(value) else value, len(self.values))

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from tamis._kernels import njit
 from tamis._shapes import Shapes
 from tamis._validation import Array, Rows, reject_nonfinite
-from tamis.base.categories import MAX_CATEGORIES
+from tamis.base.categories import MAX_CATEGORIES, CategoryCodes
 
 __all__ = ["PRIOR", "RowEncoder", "class_targets"]
 
@@ -223,14 +223,10 @@ class RowEncoder:
 
     def _slots(self, j: int, values: list[Any]) -> NDArray[np.int64]:
         """Return the index of each category; new ones are appended."""
-        known = {value: at for at, value in enumerate(self.categories[j])}
-        n_before = len(known)
-        for value in values:
-            if value not in known and len(known) < self._most:
-                known[value] = len(known)
-        if len(known) > n_before:
-            self.categories[j] = list(known)
-        return np.array([known.get(value, self._most) for value in values], np.int64)
+        codes = CategoryCodes(self.categories[j], self._most)
+        slots = codes.encode(values)
+        self.categories[j] = codes.values
+        return slots
 
 
 def class_targets(codes: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -30,6 +30,7 @@ from tamis._validation import (
     short_repr,
 )  # fmt: skip
 from tamis._validation.parameters import Kind, check_parameters, integer, number, parameter
+from tamis.base.rows import check_columns
 from tamis.errors import DataError
 from tamis.importance.estimates import add_contributions, bands, means, merged_sums, variances
 from tamis.importance.groups import group_columns
@@ -179,22 +180,11 @@ class IncrementalImportance(ThreadSafe, ABC):
             not isinstance(model_version, int | str) or isinstance(model_version, bool)
         ):
             raise ValueError(f"model_version must be an integer or text, got {short_repr(model_version)}.")
-        self._check_columns(rows.shape[1], names)
-        atomically(self, self._update, model, rows, names, labels, model_version, in_parts=True)
-
-    def _check_columns(self, n_columns: int, names: list[str] | None) -> None:
         if self._group_of is None:
-            group_columns(self.groups, n_columns, names)  # raises if they are invalid
-            return
-        if n_columns != len(self._group_of):
-            raise DataError(
-                f"X has {n_columns} features, but {type(self).__name__} is expecting {len(self._group_of)} features."
-            )
-        if names is not None and self._names is not None and names != self._names:
-            other = next(a for a, b in zip(names, self._names, strict=True) if a != b)
-            raise DataError(
-                f"X has the column {other!r} at another position: pass the columns in the order of the first batch."
-            )
+            group_columns(self.groups, rows.shape[1], names)  # raises if they are invalid
+        else:
+            check_columns(type(self).__name__, rows, names, len(self._group_of), self._names)
+        atomically(self, self._update, model, rows, names, labels, model_version, in_parts=True)
 
     def _update(
         self, model: Any, rows: Rows, names: list[str] | None, y: Array, version: int | str | None

@@ -274,7 +274,7 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
         rows, categories = np.array(X, dtype=np.float64), dict(self.categories_)
         for j, values in raw.items():
             codes = CategoryCodes(categories[j], MAX_CATEGORIES)
-            rows[:, j] = [codes.add(value) if learn else codes.find(value) for value in values]
+            rows[:, j] = codes.encode(values) if learn else [codes.find(value) for value in values]
             categories[j] = codes.values
         if learn:
             self.categories_ = categories

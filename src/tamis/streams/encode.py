@@ -119,7 +119,7 @@ class ColumnEncoder:
 
         kind = column.type
         if is_text(kind) and kinds.is_dictionary(kind):
-            self._declare(column.dictionary.to_pylist())
+            self._codes.encode(column.dictionary.to_pylist())  # the order of the declaration
             column = column.dictionary_decode()
         if self.categorical or is_text(kind):
             return self._encode_categories(column)
@@ -167,15 +167,14 @@ class ColumnEncoder:
             if not (
                 column.implementation.is_polars() and kind == nw.Categorical
             ):  # shared by all frames of Polars
-                self._declare(column.cat.get_categories().to_list())
+                self._codes.encode(column.cat.get_categories().to_list())
         values = column if is_list else column.to_list()
         if not self._began:
             first = first_value(values)
             self._began = "text" if kind == nw.String or isinstance(first, str) else self._measure(first)[0]
         if self._began == "text":
             check_categories(self.name, values)
-            codes = {value: self._codes.add(value) for value in dict.fromkeys(values)}
-            return np.array([codes[value] for value in values], dtype=np.float64)
+            return self._codes.encode(values).astype(np.float64)
         if self._began in ("", "numbers") and all(map(is_numeric, set(map(type, values)))):
             return as_numbers(f"Column {self.name!r}", np.fromiter(values, dtype=object, count=len(values)))
         numbers = np.empty(len(values))
@@ -188,11 +187,6 @@ class ColumnEncoder:
                     " column to text."
                 )
         return numbers
-
-    def _declare(self, categories: list[Any]) -> None:
-        """Give categories that are declared with the values their codes, in the order of the declaration."""
-        for value in categories:
-            self._codes.add(value)
 
     def _measure(self, value: Any) -> tuple[str, float]:
         """Return the kind of a value ("" if it is missing) and its number: seconds for dates, times and durations.
@@ -229,8 +223,8 @@ class ColumnEncoder:
 
     def _encode_categories(self, column: Any) -> NDArray[np.float64]:
         encoded = column.dictionary_encode(null_encoding="encode")
-        codes = [self._codes.add(value) for value in encoded.dictionary.to_pylist()]
-        values: NDArray[np.float64] = np.array(codes, dtype=np.float64)[encoded.indices.to_numpy()]
+        codes = self._codes.encode(encoded.dictionary.to_pylist())
+        values: NDArray[np.float64] = codes.astype(np.float64)[encoded.indices.to_numpy()]
         return values
 
     def _impute(self, values: NDArray[np.float64], first_row: int) -> NDArray[np.float64]:

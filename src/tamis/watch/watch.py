@@ -44,6 +44,7 @@ from tamis._validation import (
     reject_nonfinite,
     short_repr,
 )
+from tamis.base.rows import check_columns
 from tamis.errors import DataError
 from tamis.importance.pfi import IncrementalPFI
 from tamis.importance.predictions import is_numeric, outputs
@@ -293,14 +294,8 @@ class Watch(ThreadSafe, WatchPresentation):
         labels = None if y is None else as_column(y, len(dense), "Watch")
         if labels is not None:
             reject_missing(labels)
-        if self._names and dense.shape[1] != len(self._names):
-            raise DataError(
-                f"X has {dense.shape[1]} features, but Watch is expecting {len(self._names)} features."
-            )
-        if self._has_names and names is not None and names != self._names:
-            raise DataError(
-                f"X must have the columns of the first batch in their order, got {short_repr(names)}."
-            )
+        if self._names:
+            check_columns("Watch", dense, names, len(self._names), self._names if self._has_names else None)
         chosen = (
             list(range(self.n_rows_, self.n_rows_ + len(dense))) if keys is None else as_list("keys", keys)
         )

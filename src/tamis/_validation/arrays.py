@@ -133,10 +133,11 @@ def as_numbers(name: str, values: Any) -> NDArray[np.float64]:
     if array.dtype.kind not in "OUSV":
         raise DataError(f"{name} is of dtype {array.dtype}: convert it to real numbers first.")
     flat = array.ravel().tolist()
-    if all(map(is_numeric, set(map(type, flat)))):
+    if all(map(is_numeric, kinds := set(map(type, flat)))):
         with contextlib.suppress(TypeError, ValueError, OverflowError):
-            numbers = [np.nan if is_missing(value) else value for value in flat]
-            return np.array(numbers, dtype=np.float64).reshape(array.shape)
+            if not kinds <= {float, int, bool, type(None)}:  # NumPy reads None as NaN
+                flat = [np.nan if is_missing(value) else value for value in flat]
+            return np.array(flat, dtype=np.float64).reshape(array.shape)
     for value in flat:
         reject_non_number(name, value)
     raise DataError(f"{name} is of dtype {array.dtype}: convert it to real numbers first.")

@@ -183,11 +183,12 @@ class DictStream(Stream):
             self._split(item) for item in itertools.islice(rows, 1 if self._in_frames else _BLOCK)
         ]:
             for i, (x, _) in enumerate(part, row):
-                names = x.own_names if self._in_frames else x
-                if new := [name for name in names if name not in known]:
+                names = dict.fromkeys(x.own_names) if self._in_frames else x
+                if not names.keys() <= known:
+                    new = next(name for name in names if name not in known)
                     raise StreamError(
-                        f"Row {i} has a key {new[0]!r} that is absent from the first row: give all keys in the first"
-                        " row, or use tamis.ByName for features that appear and disappear."
+                        f"Row {i} has a key {new!r} that is absent from the first row: give all keys in the first row,"
+                        " or use tamis.ByName for features that appear and disappear."
                     )
                 if self._in_frames and (lost := known.difference(names)):
                     raise StreamError(
@@ -198,7 +199,8 @@ class DictStream(Stream):
                 table, y = part[0]
                 table, labels = table.take(map(table.own_names.index, self._keys)), as_array("The labels", y)
             else:
-                table = Table({key: [x.get(key) for x, _ in part] for key in self._keys})
+                columns = map(list, zip(*[[*map(x.get, self._keys)] for x, _ in part], strict=True))
+                table = Table(dict(zip(self._keys, columns, strict=True)))
                 labels = _labels([label for _, label in part])
             if len(table):
                 yield table, labels

@@ -304,7 +304,7 @@ def test_correlations_that_do_not_fit_together_give_finite_gains(rng):
     b, n, nowhere = rng.uniform(-0.2, 0.2, size=(2, 300)), 1000.0, np.full(300, 300)
     order, entered, _, left, _, factor, made = choose(
         np.asfortranarray(R), np.ones(300), np.full(300, n), n, b, 0.5, 250, nowhere, np.array([300]), n, 0.0, 1.0,
-        ADVANTAGE,
+        ADVANTAGE, np.ones(300),
     )  # fmt: skip
     assert len(order) == 250
     for part in (entered, left, factor, made):

@@ -49,7 +49,7 @@ from tamis.base.categories import Categories
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.html_repr import html_repr
 from tamis.base.numeric_target import NumericTarget
-from tamis.base.prices import PriceList, Tariff, check_groups, tariff_of
+from tamis.base.prices import PRICES, PriceList, Tariff, check_groups, own_costs, tariff_of
 from tamis.base.row_sample import RowSample
 from tamis.base.session import Session, State, session_number
 from tamis.errors import DataError
@@ -173,12 +173,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
     prices_: Floats
 
     _allowed = parameters(
-        cost=(
-            number("[0, 1e100]"),
-            Kind("an array of numbers", lambda value: np.shape(value) != ()),
-            Kind("a mapping of names to numbers", lambda value: isinstance(value, Mapping)),
-            Kind("a PriceList", lambda value: isinstance(value, PriceList)),
-        ),
+        cost=PRICES,
         groups=(GROUPS, None),
         misclassification_cost=(
             Kind("a table of numbers", lambda value: len(np.shape(value)) == 2),
@@ -740,31 +735,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
 
     def _own_costs(self) -> Floats:
         """Return the cost of each feature without fees."""
-        n = self.n_features_in_
-        if isinstance(self.cost, PriceList):
-            costs = np.array(list(self.cost.own_prices(self._column_names()).values()))
-        elif isinstance(self.cost, Mapping):
-            if not hasattr(self, "feature_names_in_"):
-                raise ValueError("cost names its features, but X has no column names: pass a frame.")
-            names = [str(name) for name in self.feature_names_in_]
-            if unknown := sorted(set(self.cost) - set(names)):
-                raise ValueError(f"cost names {unknown[0]!r}, which is not a column of X.")
-            if lacking := [name for name in names if name not in self.cost]:
-                raise ValueError(f"cost has no entry for column {lacking[0]!r}.")
-            costs = as_numbers("cost", [self.cost[name] for name in names])
-        else:
-            costs = as_numbers("cost", self.cost)
-            if costs.ndim == 0:
-                costs = np.full(n, float(costs))
-        if costs.shape != (n,):
-            raise ValueError(
-                f"cost has {costs.size} entries for {n} features: give one per feature, or a single number."
-            )
-        possible = (costs == 0.0) | ((costs >= 1e-100) & (costs <= 1e100))  # divisors of the gains
-        if not possible.all():
-            at = int(np.argmin(possible))
-            raise ValueError(f"cost of column {at} is {costs[at]}: it must be 0, or from 1e-100 to 1e100.")
-        return costs
+        return own_costs(self.cost, self._column_names(), is_named=hasattr(self, "feature_names_in_"))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -24,9 +24,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._validation import Array, short_repr
+from tamis._validation import Array, as_numbers, short_repr
+from tamis._validation.parameters import Kind, number
 
-__all__ = ["PriceList", "Tariff", "check_groups", "tariff_of"]
+__all__ = ["PRICES", "PriceList", "Tariff", "check_groups", "own_costs", "tariff_of"]
 
 Floats = NDArray[np.float64]
 Column = str | int
@@ -99,9 +100,9 @@ class PriceList:
                 (f"the price of {short_repr(name)} if {short_repr(k)} is known", p) for k, p in terms.items()
             ]
         named += [(f"the delay of {short_repr(name)}", delay) for name, delay in self.delays.items()]
-        for label, number in [*named, ("delay_price", self.delay_price)]:
-            if isinstance(number, bool) or not isinstance(number, int | float) or not 0.0 <= number <= 1e100:
-                raise ValueError(f"{label} is {short_repr(number)}: it must be a number in [0, 1e100].")
+        for label, price in [*named, ("delay_price", self.delay_price)]:
+            if isinstance(price, bool) or not isinstance(price, int | float) or not 0.0 <= price <= 1e100:
+                raise ValueError(f"{label} is {short_repr(price)}: it must be a number in [0, 1e100].")
 
     @classmethod
     def from_dict(cls, content: Mapping[Any, Any]) -> PriceList:
@@ -156,7 +157,7 @@ class PriceList:
             delay_price=factor * self.delay_price,
         )
 
-    def own_prices(self, columns: Sequence[Column]) -> dict[Column, float]:
+    def own_prices(self, columns: Sequence[Column], parameter: str = "cost") -> dict[Column, float]:
         """Return the own price of each feature, including its delay.
 
         Raises
@@ -172,14 +173,22 @@ class PriceList:
         if isinstance(self.prices, Mapping):
             named |= set(self.prices)
         if unknown := sorted(named - known, key=str):
-            raise ValueError(f"cost names {unknown[0]!r}, which is not a column of X.")
+            raise ValueError(f"{parameter} names {unknown[0]!r}, which is not a column of X.")
         price = dict.fromkeys(columns, self.prices) if not isinstance(self.prices, Mapping) else self.prices
         if lacking := [name for name in columns if name not in price]:
-            raise ValueError(f"cost has no entry for column {lacking[0]!r}.")
+            raise ValueError(f"{parameter} has no entry for column {lacking[0]!r}.")
         return {
             name: float(price[name]) + self.delay_price * float(self.delays.get(name, 0.0))
             for name in columns
         }
+
+
+PRICES = (
+    number("[0, 1e100]"),
+    Kind("an array of numbers", lambda value: np.shape(value) != ()),
+    Kind("a mapping of names to numbers", lambda value: isinstance(value, Mapping)),
+    Kind("a PriceList", lambda value: isinstance(value, PriceList)),
+)
 
 
 @dataclass
@@ -259,6 +268,41 @@ class Tariff:
         for (column, other), price in zip(self.pairs, self.given, strict=True):
             own[:, column] = np.where(known[:, other], np.minimum(own[:, column], price), own[:, column])
         return own
+
+
+def own_costs(cost: Any, columns: Sequence[Column], *, is_named: bool, parameter: str = "cost") -> Floats:
+    """Return the price of each feature without fees, from a parameter of that name.
+
+    Raises
+    ------
+    ValueError
+        If a column is unknown or has no price, or a price is invalid.
+    """
+    n = len(columns)
+    if isinstance(cost, PriceList):
+        costs = np.array(list(cost.own_prices(columns, parameter).values()))
+    elif isinstance(cost, Mapping):
+        if not is_named and any(isinstance(name, str) for name in cost):
+            raise ValueError(f"{parameter} names its features, but X has no column names: pass a frame.")
+        names = list(columns)
+        if unknown := sorted(set(cost) - set(names), key=str):
+            raise ValueError(f"{parameter} names {unknown[0]!r}, which is not a column of X.")
+        if lacking := [name for name in names if name not in cost]:
+            raise ValueError(f"{parameter} has no entry for column {lacking[0]!r}.")
+        costs = as_numbers(parameter, [cost[name] for name in names])
+    else:
+        costs = as_numbers(parameter, cost)
+        if costs.ndim == 0:
+            costs = np.full(n, float(costs))
+    if costs.shape != (n,):
+        raise ValueError(
+            f"{parameter} has {costs.size} entries for {n} features: give one per feature, or a single number."
+        )
+    possible = (costs == 0.0) | ((costs >= 1e-100) & (costs <= 1e100))  # divisors of the gains
+    if not possible.all():
+        at = int(np.argmin(possible))
+        raise ValueError(f"{parameter} of column {at} is {costs[at]}: it must be 0, or from 1e-100 to 1e100.")
+    return costs
 
 
 def tariff_of(cost: PriceList | None, own: Floats, groups: Any, columns: Sequence[Column]) -> Tariff:

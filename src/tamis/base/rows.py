@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -32,8 +33,10 @@ from tamis._validation import (
     reject_nonfinite,
     short_repr,
 )
-from tamis._validation.parameters import COLUMNS, SEED, check_parameters, number, parameters
+from tamis._validation.parameters import COLUMNS, GROUPS, SEED, Kind, check_parameters, number, parameters
+from tamis.base.column_terms import ColumnTerms
 from tamis.base.declarations import Claims, Inputs
+from tamis.base.prices import PRICES
 from tamis.base.row_encoder import RowEncoder
 from tamis.base.row_intake import RowIntake
 from tamis.base.selector_mixin import SelectorMixin
@@ -82,6 +85,9 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         n_features_in_ (=j)  feature_names_in_? fixed  classes_? (c) labels fixed  _unseen (*) int64 in [0, c) fixed
         n_seen_ in [0, 2**62)  _intake? fixed  _intake.n_unlabelled in [0, 2**62)
         _intake.levels? (its own)  _intake.levels?.cuts (c-1)  _intake.encoder? (its own)
+        _terms? fixed  _terms?.keep (n_features_in_) bool  _terms?.group (n_features_in_) int64 in [0, n_features_in_)
+        _terms?.worth (n_features_in_) float in (0, inf)  _terms?.tariff?.own (n_features_in_) float in [0, inf)
+        _terms?.tariff?.member (*, n_features_in_) bool  _terms?.tariff?.fee (*) float in [0, inf)
         _intake.encoder?.totals (2, j) fill "[[0.0], [its.totals[1].max(initial=0.0)]]"
     """
 
@@ -92,6 +98,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     n_seen_: int
     _unseen: Array = np.empty(0, np.int64)  # codes of declared classes that have not occurred yet
     feature_names_in_: NDArray[Any]
+    _terms: ColumnTerms | None = None  # of the parameters prices, keep and groups
     _intake: RowIntake = RowIntake()  # replaced by each update that changes it
 
     # Of those of these parameters that the class has, and of its own.
@@ -100,6 +107,9 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         task=("classification", "regression"),
         categorical=(COLUMNS, None),
         random_state=SEED,
+        prices=(*PRICES, None),
+        keep=(Kind("a list of columns", lambda value: isinstance(value, list | tuple)), None),
+        groups=(GROUPS, None),
     )
 
     # -- hooks ---------------------------------------------------------------------------------------------
@@ -110,6 +120,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     # Number of categories of a feature that are encoded by their index: for methods that count values.
     _n_exact_categories = 0
 
+    _uses_worth = False  # True: prices count while features are ranked, not afterwards
     _chooses_count = False  # True: `_selection` determines how many features are kept
 
     @abstractmethod
@@ -389,8 +400,18 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         if self.warming_up_:
             return np.ones(self.n_features_in_, dtype=bool)
         if self._chooses_count:
-            return self._selection()
-        return top_mask(self._relevance(), n_to_select(self.n_features_to_select, self.n_features_in_))
+            mask = self._selection()
+        else:
+            scores, n_selected = (
+                self._relevance(),
+                n_to_select(self.n_features_to_select, self.n_features_in_),
+            )
+            mask = top_mask(scores if self._uses_worth else self._per_price(scores), n_selected)
+        return mask if self._terms is None else self._terms.complete(mask)
+
+    def _per_price(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return how much more relevant each feature is than the least relevant one, per unit of its price."""
+        return scores if self._terms is None else (scores - scores.min()) * self._terms.worth
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_seen_")
@@ -455,6 +476,11 @@ def _begin(
         selector.classes_ = selector._unseen = np.arange(N_LEVELS)
         selector._intake = RowIntake(levels=TargetLevels())
     selector.n_seen_ = 0
+    prices, keep, groups = (vars(selector).get(name) for name in ("prices", "keep", "groups"))
+    selector._terms = None
+    if prices is not None or keep is not None or groups is not None:
+        columns: list[Any] = list(names or range(selector.n_features_in_))
+        selector._terms = ColumnTerms.of(prices, keep, groups, columns, is_named=names is not None)
     selector._start(selector.n_features_in_)
     if selector.accepts.categories:
         encoder = RowEncoder(selector.n_features_in_, categorical, selector._n_exact_categories)
@@ -470,7 +496,7 @@ def feature_names(selector: Any) -> list[str] | None:
 def can_widen(selector: RowSelector) -> bool:
     """Return whether features can be appended."""
     is_defined = type(selector)._widen is not RowSelector._widen or _fills_features(selector)
-    return is_defined and selector._claims().widens
+    return is_defined and selector._claims().widens and selector._terms is None
 
 
 def can_forget_columns(selector: RowSelector) -> bool:
@@ -504,7 +530,8 @@ def check_mergeable(selector: RowSelector, other: Any, may_differ: tuple[str, ..
         )
     for name, mine in selector.get_params(deep=False).items():
         theirs = getattr(other, name)
-        if name not in may_differ and not np.array_equal(mine, theirs):
+        is_same = mine == theirs if isinstance(mine, list | tuple | Mapping) else np.array_equal(mine, theirs)
+        if name not in may_differ and not is_same:
             raise ValueError(
                 f"{name} is {mine!r} here and {theirs!r} there: merge selectors with the same {name}."
             )

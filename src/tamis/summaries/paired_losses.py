@@ -120,7 +120,7 @@ class PairedLosses:
 
 
 def preferred(
-    sizes: NDArray[np.int64],
+    sizes: NDArray[np.int64] | NDArray[np.float64],
     paired: PairedLosses,
     tolerance: float,
     now: int,
@@ -128,6 +128,8 @@ def preferred(
     enough: int = 1000,
 ) -> tuple[int, str]:
     """Return the smallest candidate that is as good as the best (ties: the best), and why it is not `now`.
+
+    Sizes may be prices.
 
     Keeping all features errs on a quarter of the rows, three features on none:
 
@@ -155,7 +157,7 @@ def preferred(
         if is_early or not is_good.any():
             return now, ""
         why = "smaller"
-    least = int(sizes[is_good].min())
+    least = sizes[is_good].min()
     return int(np.where(is_good & (sizes == least), behind, np.inf).argmin()), why
 
 

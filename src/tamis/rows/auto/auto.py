@@ -2,8 +2,8 @@
 
 Each selector at each size is a *candidate*, with a separate, inexpensive learner that is evaluated prequentially on
 every batch; all features together are a candidate too. The smallest candidate is selected whose loss exceeds that of
-the best one by at most ``tolerance``, including one standard error of their paired difference; see
-:mod:`tamis.summaries.paired_losses`, (1).
+the best one by at most ``tolerance``, including one standard error of their paired difference (a stricter form of the
+rule of Breiman et al. 1984); see :mod:`tamis.summaries.paired_losses`, (1).
 
 ==========  =================  ===========================================================================
 symbol      here               meaning
@@ -157,6 +157,13 @@ class Auto(RowSelector):
         Categorical features. Text columns and categorical columns of a frame are always included. They are encoded by
         their mean target, with trees up to ten categories of a feature by their index, and missing values by the mean
         of the feature (:mod:`tamis.base.row_encoder`).
+    prices : float, array, mapping of column to float, or PriceList, optional
+        Price of each feature, in [0, 1e100]: features are ranked per unit of price, and of the sets that are as good as
+        the best one, the cheapest is selected, rather than the smallest. A group is paid once.
+    keep : list of int or str, optional
+        Features that are always selected, in addition.
+    groups : list of lists of int or str, optional
+        Features that are selected together, such as the one-hot columns of a category: all, as soon as one is.
     random_state : int, RandomState or None, default=0
         Seed of the learners.
 
@@ -337,6 +344,9 @@ class Auto(RowSelector):
         objective: str = "auto",
         tolerance: float = 0.01,
         categorical: Any = None,
+        prices: Any = None,
+        keep: Any = None,
+        groups: Any = None,
         random_state: Any = 0,
     ) -> None:
         self.n_features_to_select = n_features_to_select  # type: ignore[assignment]
@@ -345,6 +355,9 @@ class Auto(RowSelector):
         self.objective = objective
         self.tolerance = tolerance
         self.categorical = categorical
+        self.prices = prices
+        self.keep = keep
+        self.groups = groups
         self.random_state = random_state
 
     def _is_regression(self) -> bool:
@@ -429,11 +442,12 @@ class Auto(RowSelector):
 
     def _new(self, name: str) -> Any:
         """Return a new selector; None if the ranking is read from the moments."""
+        prices = None if self._terms is None else 1.0 / self._terms.worth
         if name == "forward":
-            return self._resize(ForwardPartialCorrelation(max_columns=1000, task=self.task))
+            return self._resize(ForwardPartialCorrelation(max_columns=1000, task=self.task, prices=prices))
         if name == "fires":
             return self._resize(FIRES(model="gaussian") if self._is_regression() else FIRES())
-        return JointScreening(task=self.task, max_paired=_PAIRED) if name == "joint" else None
+        return JointScreening(task=self.task, max_paired=_PAIRED, prices=prices) if name == "joint" else None
 
     def _lay_out_candidates(self, n_features: int) -> None:
         self._n_rankers, self._laid_out_for = len(self._rankers), n_features
@@ -764,10 +778,16 @@ class Auto(RowSelector):
                 scores = scores + kept * (1.0 + np.ptp(scores))
                 self._set_own_size(at, int(kept.sum()))
             else:
+                scores = scores if name == "forward" else self._per_price(scores)
                 self._set_own_size(at, knee(scores, self._sizes[-1]))
             ranks[at] = _places(scores)
         self._ranks = ranks
-        self._masks = ranks[self._which] < self._size[:, None]
+        self._masks = self._sets(ranks)
+
+    def _sets(self, ranks: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return the features of each candidate: the first ones of its ranking, with those that go with them."""
+        masks: NDArray[np.bool_] = ranks[self._which] < self._size[:, None]
+        return masks if self._terms is None else self._terms.complete(masks)
 
     def _fit_lasso(self) -> tuple[NDArray[np.intp], int] | None:
         """Return the order of the features by a lasso, and how many of its weights are not 0, if it is due."""
@@ -828,8 +848,9 @@ class Auto(RowSelector):
             return
         else:
             enough = _ENOUGH if self._rare < 0 else _ENOUGH_RARE
+            cost = self._size if self._terms is None else self._terms.total(self._masks)
             candidate, why = preferred(
-                self._size, self._paired, self.tolerance, self._candidate, self._kind == "linear", enough
+                cost, self._paired, self.tolerance, self._candidate, self._kind == "linear", enough
             )
         if candidate == self._candidate:
             return
@@ -1034,7 +1055,7 @@ class Auto(RowSelector):
     def sizes_(self) -> NDArray[np.int64]:
         """Number of features of each candidate."""
         _ = self.warming_up_
-        return self._size.copy()
+        return self._size.copy() if self._terms is None else self._masks.sum(axis=1)
 
     @property
     def excess_losses_(self) -> NDArray[np.float64]:

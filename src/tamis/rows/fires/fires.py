@@ -173,6 +173,13 @@ class FIRES(RowSelector):
     categorical : "all", list of int or str, or bool mask, optional
         Categorical features. Text columns and categorical columns of a frame are always included. They are encoded by
         their mean target, and missing values by the mean of the feature (:mod:`tamis.base.row_encoder`).
+    prices : float, array, mapping of column to float, or PriceList, optional
+        Price of each feature, in [0, 1e100]: features are ranked
+        by their score above the least relevant one, per unit of price. A group is paid once.
+    keep : list of int or str, optional
+        Features that are always selected, in addition.
+    groups : list of lists of int or str, optional
+        Features that are selected together, such as the one-hot columns of a category: all, as soon as one is.
 
     Attributes
     ----------
@@ -286,6 +293,9 @@ class FIRES(RowSelector):
     redundancy: str | None = "auto"
     batch_size: int = 100
     categorical: Any = None
+    prices: Any = None
+    keep: Any = None
+    groups: Any = None
 
     @classmethod
     def paper(cls, n_features_to_select: int | float = 0.1, **parameters: Any) -> Self:
@@ -574,7 +584,7 @@ class FIRES(RowSelector):
 
     def _best_of_first(self, n_columns: int, n: int) -> NDArray[np.bool_]:
         """Return which n of the first columns are selected; the others may not be assigned to a feature yet."""
-        scores = self._relevance()[:n_columns]
+        scores = self._per_price(self._relevance())[:n_columns]
         candidates = np.flatnonzero(top_mask(scores, max(n, min(_CANDIDATES, n_columns))))
         if n >= len(candidates) or not self._last_rows.n_rows:
             return top_mask(scores, n)

@@ -128,6 +128,13 @@ class ForwardPartialCorrelation(RowSelector):
     categorical : "all", list of int or str, or bool mask, optional
         Categorical features. Text columns and categorical columns of a frame are always included. They are encoded by
         their mean target, and missing values by the mean of the feature (:mod:`tamis.base.row_encoder`).
+    prices : float, array, mapping of column to float, or PriceList, optional
+        Price of each feature, in [0, 1e100]: gains are compared
+        per unit of price. A group is paid once.
+    keep : list of int or str, optional
+        Features that are always selected, in addition.
+    groups : list of lists of int or str, optional
+        Features that are selected together, such as the one-hot columns of a category: all, as soon as one is.
 
     Attributes
     ----------
@@ -208,6 +215,7 @@ class ForwardPartialCorrelation(RowSelector):
         counts_columns=True,
     )
     accepts = Inputs(targets=("binary", "multiclass", "regression"), nan=True, categories=True)
+    _uses_worth = True
     _shapes = f"""
         _recent fixed  _columns (q) int64 in [0, j) distinct
         _known (q) float in [0, 1e150] fill self._known[-1]
@@ -261,6 +269,9 @@ class ForwardPartialCorrelation(RowSelector):
     inertia: float = 3.5
     max_columns: int = 2000
     categorical: Any = None
+    prices: Any = None
+    keep: Any = None
+    groups: Any = None
 
     _parts: tuple[int, ...] = field(default=(), init=False)
 
@@ -537,6 +548,7 @@ class ForwardPartialCorrelation(RowSelector):
             scatter.S, one_over[:n], np.maximum(self._known, _BLOCK), float(max(scatter.weight, _BLOCK)), b,
             self._ridge, min(most, _STEPS), place, ends, n_effective, bar, freedom,
             self._advantage if advantage is None else advantage,
+            np.ones(n) if self._terms is None else self._terms.worth[self._columns],
         )  # fmt: skip
         slopes, at = solve(factor, self._order, made) * one_over[self._order, None] * back, self._order
         self._model = self._columns[at], *unscale(scatter, at, slopes, n, of_number=self._is_regression())

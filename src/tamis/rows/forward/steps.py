@@ -40,17 +40,18 @@ def favour(gain: Any, share: Any, ridge: float, n: float, advantage: tuple[float
 
 @njit()
 def _best(
-    gain: Array, v: Array, ridge: float, n: float, taken: Array, place: Array, end: int, advantage: tuple[float, float]
+    gain: Array, v: Array, ridge: float, n: float, taken: Array, place: Array, end: int,
+    advantage: tuple[float, float], worth: Array,
 ) -> int:  # fmt: skip
-    """Return the feature of the largest gain; those among the previous first `end` are favoured."""
+    """Return the feature of the largest gain for its price; those among the previous first `end` are favoured."""
     best, at = 0.0, -1
     for j in range(gain.shape[0]):
         if not taken[j] and gain[j] > 0.0:
             g = gain[j]
             if place[j] < end:  # (4)
                 g = favour(g, max(v[j] - ridge, 0.0) / v[j], ridge, n, advantage)
-            if g > best:
-                best, at = g, j
+            if g * worth[j] > best:
+                best, at = g * worth[j], j
     return at
 
 
@@ -73,12 +74,13 @@ def _correlations(S: Array, j: int, inverse: Array, known: Array, weight: float,
 @njit()
 def choose(
     S: Array, inverse: Array, known: Array, weight: float, b: Array, ridge: float, n_most: int, place: Array,
-    ends: Array, n: float, bar: float, total: float, advantage: tuple[float, float],
+    ends: Array, n: float, bar: float, total: float, advantage: tuple[float, float], worth: Array,
 ) -> tuple[Array, Array, Array, Array, Array, Array, Array]:  # fmt: skip
     """Select up to `n_most` features, as long as gain / unexplained share is above the bar (5).
 
     `place` is the position of each feature in the previous order (`ends[-1]` if none). The order is used up to each of
     the ascending `ends`, so a feature is favoured in the part of the order it was in, which makes each part stable.
+    Gains are compared times the `worth` of the features.
 
     Return the order, the gain of each on entry, what all features would add alone and now, the selected feature that
     accounts for most of each, and the factor of R and the projection of b: the model of the target.
@@ -92,7 +94,7 @@ def choose(
     alone = gain.copy()
     for i in range(n_most):
         part += i == ends[part]
-        j = _best(gain, v, ridge, n, taken, place, ends[part], advantage)
+        j = _best(gain, v, ridge, n, taken, place, ends[part], advantage, worth)
         if j < 0 or gain[j] <= bar * max(1.0 - explained / total, 1e-12):
             break
         taken[j], order[i], entered[i], chosen = True, j, gain[j], i + 1

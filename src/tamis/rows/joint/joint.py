@@ -140,6 +140,13 @@ class JointScreening(RowSelector):
         Bound on the false discovery rate. Of the features selected by the tests, only those with sufficient evidence
         are kept. At any time, for any number of reads and drifts, the expected proportion of irrelevant features among
         the selected ones is at most this. Weights must then be 0 or 1. By default, only `alpha` applies.
+    prices : float, array, mapping of column to float, or PriceList, optional
+        Price of each feature, in [0, 1e100]: of features that
+        are redundant with each other, the most relevant one per unit of price is selected. A group is paid once.
+    keep : list of int or str, optional
+        Features that are always selected, in addition.
+    groups : list of lists of int or str, optional
+        Features that are selected together, such as the one-hot columns of a category: all, as soon as one is.
 
     Attributes
     ----------
@@ -265,6 +272,9 @@ class JointScreening(RowSelector):
     task: str = "classification"
     categorical: Any = None
     level: float | None = None
+    prices: Any = None
+    keep: Any = None
+    groups: Any = None
 
     # -- hooks ---------------------------------------------------------------------------------------------
 
@@ -772,7 +782,9 @@ class JointScreening(RowSelector):
             better = most > scores[counts.columns]
             scores[counts.columns[better]] = most[better]
             partners[counts.columns[better]] = counts.columns[best[better]]
-        chosen = _select(scores, scores + alone, counts.columns, gains)
+        # Of redundant features, the first one is selected.
+        order = scores + alone if self._terms is None else (scores + alone) * self._terms.worth
+        chosen = _select(scores, order, counts.columns, gains)
         if chosen:
             self._working = chosen
         if self.level is None:

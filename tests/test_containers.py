@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
 import decimal
+import json
 import re
 import warnings
 from typing import Any
@@ -17,10 +19,12 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
+from sklearn.linear_model import SGDClassifier
 
 import tamis
 from tamis.errors import TamisError
 from tamis.streams import as_stream, open_file
+from tamis.watch import InputDrift, Watch
 
 N = 6
 HOURS = [dt.datetime(2024, 10, 27, hour, 30) for hour in range(N)]  # Berlin: 02:30 occurs twice
@@ -156,6 +160,19 @@ def feather(values: list[Any], path: Any) -> Any:
     return open_file(path / "t.arrow", label="y", missing="keep")
 
 
+def csv_file(values: list[Any], path: Any) -> Any:
+    with open(path / "t.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerows([["z", "c", "y"], *zip(NUMBERS, values, LABELS, strict=True)])
+    return open_file(path / "t.csv", label="y", missing="keep")
+
+
+def json_lines(values: list[Any], path: Any) -> Any:
+    lines = [json.dumps(row, default=str) + "\n" for row in rows_of(values)]
+    (path / "t.jsonl").write_text("".join(lines))
+    return open_file(path / "t.jsonl", label="y", missing="keep")
+
+
 FRAMES = [
     pandas_frame, pandas_of_objects, pandas_nullable, pandas_of_arrow, polars_frame, arrow_table, arrow_chunks,
     record_batch,
@@ -164,13 +181,14 @@ STREAMS = [
     *FRAMES, polars_lazy, batch_reader, relation, pandas_parts, polars_parts, rows_of, iterator_of_dicts, pair,
     pairs_of_frames, pairs_of_dicts, parquet, feather,
 ]  # fmt: skip
-LABELLED = (pair, pairs_of_frames, pairs_of_dicts, parquet, feather)
+FILES = (parquet, feather, csv_file, json_lines)
+LABELLED = (pair, pairs_of_frames, pairs_of_dicts, *FILES)
 
 
 def made(container: Any, values: list[Any], path: Any) -> Any:
     """Return the container, if it can have such values."""
     try:
-        return container(values, path) if container in (parquet, feather) else container(values)
+        return container(values, path) if container in FILES else container(values)
     except (pa.ArrowException, TypeError, pl.exceptions.PolarsError, duckdb.Error):
         pytest.skip("this container cannot have such values")
 
@@ -183,9 +201,11 @@ def read(container: Any, source: Any) -> Any:
 
 
 @pytest.mark.parametrize("what", COLUMNS)
-@pytest.mark.parametrize("container", STREAMS, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("container", [*STREAMS, csv_file, json_lines], ids=lambda make: make.__name__)
 def test_a_table_has_the_same_bits_through_every_container(container: Any, what: str, tmp_path: Any) -> None:
     values, expected = COLUMNS[what]
+    if what == "text of digits" and container in (csv_file, json_lines):
+        pytest.skip("a file of text has no types")
     stream, X, y = read(container, made(container, values, tmp_path))
     np.testing.assert_array_equal(X, np.column_stack([NUMBERS, expected]))
     assert (y.tolist(), list(stream.feature_names or "zc")) == (LABELS, ["z", "c"])
@@ -216,12 +236,20 @@ def test_a_wrong_cell_has_the_same_sentence_through_every_container(
     )
 
 
+TIMES = ("times", "times of UTC", "times of Berlin", "dates", "times of day", "durations")
 DOORS = {
     "fit": lambda X: tamis.FisherScore(1).fit(X, LABELS),
     "fit of categories": lambda X: tamis.FIRES(1).fit(X, LABELS),
     "a learner": lambda X: tamis.HoeffdingTree().fit(X, LABELS),
     "a pipeline": lambda X: tamis.StreamPipeline().fit(X, LABELS),
     "columns": lambda X: tamis.AlphaInvesting().fit(X, LABELS),
+    "a refitted learner": lambda X: tamis.Refit(SGDClassifier(random_state=0)).fit(X, LABELS),
+    "sparse models": lambda X: tamis.SparseFSA(1).fit(X, LABELS),
+    "cells": lambda X: tamis.ETANA().fit(X, LABELS),
+    "names": lambda X: tamis.ByName(tamis.FisherScore(1)).fit(X, LABELS),
+    "weighted columns": lambda X: tamis.GramInvesting().partial_fit(X, np.arange(N) % 4.0),
+    "a watch": lambda X: Watch().update(X, LABELS, y=LABELS) or "no alert",
+    "input drift": lambda X: InputDrift().update(X) or "no drift",
     "batches": lambda X: as_stream(iter([(X, LABELS)])).take(N),
 }
 
@@ -235,6 +263,8 @@ def outcome(door: Any, X: Any) -> Any:
             return str(error)
     if isinstance(model, tuple):
         return [str(value) for value in model[0].ravel()]
+    if isinstance(model, str | list):
+        return str(model)
     found = [str(value) for value in model.predict(X)] if hasattr(model, "predict") else []
     return found + [str(value) for value in getattr(model, "scores_", ())]
 
@@ -259,14 +289,7 @@ def test_frames_of_all_libraries_pass_a_door_or_none_does(name: str, what: str) 
     if name == "batches" and what in REJECTED:
         assert "DictStream" in message
         return
-    if name != "batches" and what in (
-        "times",
-        "times of UTC",
-        "times of Berlin",
-        "dates",
-        "times of day",
-        "durations",
-    ):
+    if name not in ("batches", "a pipeline") and what in TIMES:
         assert "times" in message
     if what in REJECTED:
         assert "'c'" in message
@@ -284,6 +307,26 @@ def test_frames_may_be_read_in_parts_from_a_csv_file(tmp_path: Any) -> None:
     assert parts.selected() == whole.selected()
     with pytest.raises(TamisError, match=r'pass label="\.\.\."'):
         tamis.prequential(pd.read_csv(tmp_path / "t.csv", chunksize=130), tamis.FIRES(2))
+
+
+def test_the_pipeline_of_a_run_takes_the_frames_of_the_run() -> None:
+    rng = np.random.default_rng(0)
+    at = pd.date_range("2024-01-01", periods=600, freq="h", tz="Europe/Berlin")
+    frame = pd.DataFrame({"at": at, "heat": rng.normal(size=600), "room": rng.choice(["hall", "loft"], 600)})
+    y = np.where(frame["heat"] + (frame["room"] == "hall") > 0.5, "on", "off")
+    run = tamis.prequential(frame.assign(state=y), tamis.FIRES(2), tamis.HoeffdingTree(), label="state")
+    model = run.pipeline()
+    expected = model.predict(as_stream(frame.assign(state=y), "state").take(600)[0])
+    for rows in (
+        frame,
+        pl.from_pandas(frame),
+        pa.Table.from_pandas(frame, preserve_index=False),
+        frame.astype(object),
+    ):
+        assert model.predict(rows).tolist() == expected.tolist()
+    whole = tamis.StreamPipeline(tamis.FIRES(2), tamis.HoeffdingTree()).fit(frame, y)
+    assert whole.predict(frame).tolist() == expected.tolist()
+    assert tamis.StreamPipeline().fit(frame[["at"]], y).predict(frame[["at"]]).shape == (600,)
 
 
 def test_parts_have_the_same_columns() -> None:

@@ -56,6 +56,7 @@ from tamis.pipeline.selective_learner import (
     is_regression_learner,
 )
 from tamis.replay import concatenate_labels, concatenate_rows
+from tamis.streams.encode import TableEncoder
 
 __all__ = ["StreamPipeline"]
 
@@ -130,6 +131,8 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
     **Categories.** Text and categorical features of a frame become codes in the order in which they first appear. A
     selector or learner whose parameter `categorical` is None is given their positions; a selector without this
     parameter rejects them. A category that was not seen in training gets the next code. An array contains codes.
+
+    **Times** of a frame become seconds, as in :func:`tamis.prequential`.
 
     **Labels.** While only one class is known, it is predicted, and the learner is not trained. A label that was unknown
     when the learner was first trained resets it, because scikit-learn's linear models cannot add classes.
@@ -259,7 +262,16 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
         if table is None:
             return split_rows(X, None)
         known = {} if forget else vars(self).get("categories_", {})
-        return split_rows(table, [j for j in known if j < len(table.own_names)] or None)
+        every = range(len(table.own_names))
+        declared = [j for j in known if j in every]
+        times = sorted({*every}.difference(table.numeric, table.categorical, declared))
+        if not times:
+            return split_rows(table, declared or None)
+        rows, raw = np.empty((len(table), len(every))), {}
+        rows[:, times] = TableEncoder().encode(table.take(times), 1)
+        if plain := sorted({*every}.difference(times)):
+            raw, rows[:, plain], _ = split_rows(table.take(plain), [plain.index(j) for j in declared] or None)
+        return {plain[j]: values for j, values in raw.items()}, rows, table.names
 
     def _encode(self, X: Rows, raw: dict[int, list[Any]], *, learn: bool) -> Rows:
         """Return rows with the codes of their categories; new categories are added if `learn`."""

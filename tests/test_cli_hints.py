@@ -202,3 +202,41 @@ def test_a_run_says_what_a_look_does(call, tmp_path):
     ):
         code, _, err = call(*line, "--label", "y")
         assert (code, "the rows are sorted by the label y: it changes once in 1,500 rows" in err) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("values", "markers"),
+    [
+        ([18, 25, 31, 90, -1, -1, -1], [-1]),
+        ([0, 3, 25, 31, 90, -1, -2, -1, -1], []),
+        ([1, 5, 3, 2, *[-8, -9] * 3], [-8, -9]),
+        ([0, 5, 300, 20_000, -999], [-999]),
+        ([-5, 5, 30, 20, -999], []),
+        ([-5, 5, 30, 20, -999, -999], [-999]),
+        ([-5, 5, 30, 20, 1e30], [1e30]),
+        ([1990, 2001, 2020, 9999, 9999], [9999]),
+        ([100, 5000, 20_000, 9999, 9999], []),
+        ([0, 9, 99, 999, 9999, 99, 9], []),
+        ([120, 99, 98, 97, 99, 99], []),
+        ([1.5, 2.5, 3.5, 99.9, 99.9], [99.9]),
+        ([-999, -999, -999, 3, 3], []),
+        ([7], []),
+    ],
+)
+def test_numbers_for_missing_values(values, markers):
+    from tamis.streams.profile import _markers_in
+
+    assert sorted(_markers_in(np.array(values, dtype=float))) == sorted(markers)
+
+
+def test_a_marker_of_any_format_is_missing(call, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    import pyarrow as pa
+
+    from tamis import open_file
+
+    table = pa.table({"days": [1, -999, 3] * 20, "x": [0.5, 9.0, -999.0] * 20, "y": [0, 1, 1] * 20})
+    parquet.write_table(table, "t.parquet")
+    for na, holes in ((["days=-999"], [20, 0]), (["*=-999", "x=9"], [20, 40])):
+        X, _ = open_file("t.parquet", label="y", na=na).take(60)
+        assert np.isnan(X).sum(axis=0).tolist() == holes

@@ -104,6 +104,10 @@ def test_a_missing_name_is_no_row_name(tmp_path):
 
 
 BAD_JSON = {
+    "[[1, 2], [3, 4]]": "contains no JSON objects: write one object with named values per line",
+    "5\n": "contains no JSON objects",
+    "\n\n": "contains no JSON objects",
+    '{"a":' + "[" * 100_000: "is nested too deeply in row 1",
     '{"a": 1, "state": "on"}\n{"a": {"b": 1}, "state": "on"}\n': "has an object for 'a' in row 2: .*json_normalize",
     '{"a": [1, 2], "state": "on"}\n': "has a list for 'a' in row 1: .*json_normalize",
     '{"a": {"0": 1, "1": 2}, "state": {"0": "on", "1": "off"}}': "has an object for 'a' in row 1",
@@ -127,13 +131,23 @@ def test_late_rows_of_json_have_their_number(tmp_path):
     rows = [json.dumps({"a": i, "pad": "x" * 400, "state": i % 2}) for i in range(6000)]  # more than a block
     for late, message in (
         ('{"a": "red", "pad": "x", "state": 0}', "contains 'red' in line 5001 of column 'a'"),
-        ('{"a": 1, "pad": "x", "state": 0, "new": 1}', "has a key 'new' in row 5,001 that is absent"),
         ('{"a": 1, "pad": "x", "state": [0]}', "has a list for 'state' in row 5,001"),
         ('{"a": 1, "pad": "x", "state: 0}', "is not valid JSON in row 5,001"),
     ):
         (tmp_path / "a.jsonl").write_text("\n".join([*rows[:5000], late, *rows[5001:]]))
         with pytest.raises(StreamError, match=message):
             list(open_file(tmp_path / "a.jsonl", label="state").batches(100))
+
+
+def test_a_late_key_of_json_is_ignored_with_a_warning(tmp_path):
+    rows = [json.dumps({"a": i, "pad": "x" * 400, "state": i % 2}) for i in range(6000)]
+    rows[5000] = '{"new": 1, "state": 0, "a": 7}'
+    (tmp_path / "a.jsonl").write_text("\n".join(rows))
+    with pytest.warns(
+        UserWarning, match=r"has a key 'new' in row 5,001 that is absent from the first rows"
+    ) as told:
+        X = np.concatenate([X for X, _ in open_file(tmp_path / "a.jsonl", label="state").batches(100)])
+    assert (len(told), X.shape, X[5000, 0]) == (1, (6000, 2), 7.0)
 
 
 def test_json_keeps_what_it_says(tmp_path):

@@ -358,7 +358,8 @@ WRITTEN = {
     "15345.58": ["15 345,58 €", "15\u00a0345,58 €", "15\u202f345,58\u202f€", "15'345.58", "15\u2019345.58 CHF",
                  "15345.58kg",
                  "€15,345.58", "15.345,58 EUR", "EUR 15,345.58", "15345.58 USD"],
-    "-15345.58": ["(15,345.58)", "\u221215345.58", "-15 345,58 €", "(15.345,58 €)"],
+    "-15345.58": ["(15,345.58)", "\u221215345.58", "-15 345,58 €", "(15.345,58 €)",
+                  "15,345.58-"],
     "165": ["165cm", "165 cm", "165°"[:3] + " mm", "165%"],
 }  # fmt: skip
 
@@ -393,6 +394,10 @@ def test_versions_codes_and_telephones_remain_text(tmp_path):
         (["Mar 30, 2024", "Apr 2, 2024"], dt.datetime(2024, 3, 30)),
         (["30-Mar-2024 20:00", "01-Apr-2024 21:00"], dt.datetime(2024, 3, 30, 20)),
         (["30 March 2024", "1 April 2024"], dt.datetime(2024, 3, 30)),
+        (["12/31/24 8:05 PM", "12/30/24 9:15 AM"], dt.datetime(2024, 12, 31, 20, 5)),
+        (["19-Sep-03", "20-Sep-03"], dt.datetime(2003, 9, 19)),
+        (["08:05 PM", "12:30 AM"], dt.datetime(1970, 1, 1, 20, 5)),
+        (["12:30 am", "12:30 pm"], dt.datetime(1970, 1, 1, 0, 30)),
     ],
 )
 def test_dates_with_names_and_halves_of_days(tmp_path, texts, first):
@@ -449,6 +454,13 @@ def test_hexadecimal_numbers_are_text_beside_any_other_values(tmp_path):
         assert streams[0].categories == streams[1].categories == {"x": values}
     (tmp_path / "t.csv").write_text("x,y\n" + "0x1F,0\n12,1\n13,0\n" * 5)
     assert profile_table(open_table(tmp_path / "t.csv"), "y").problems[0].option == "na"
+
+
+def test_names_of_aligned_columns_may_be_a_note(tmp_path):
+    rows = "".join(f"{i / 7:7.3f} {i % 4:3d} {i % 2}\n" for i in range(30))
+    (tmp_path / "t.dat").write_text(f"# heat   light y\n{rows}")
+    stream = open_file(tmp_path / "t.dat", label="y")
+    assert (stream.feature_names, stream.take(2)[0].tolist()) == (["heat", "light"], [[0, 0], [0.143, 1]])
 
 
 def test_a_line_of_values_is_no_header(tmp_path):

@@ -6,7 +6,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from tamis import prequential, recommend
 from tamis.streams.files import open_table
-from tamis.streams.leaks import leak_of, missingness_of, repeats_of, runs_of_labels
+from tamis.streams.leaks import leak_of, missingness_of, orders, repeats_of, runs_of_labels
 from tamis.streams.profile import profile_table
 
 pd = pytest.importorskip("pandas")
@@ -64,7 +64,20 @@ def test_values_known_for_one_class_only(rng):
     assert missingness_of((y == 1) & (rng.random(N) < 0.5), y) == ("missing", 1)
     assert missingness_of((y != 2) | (rng.random(N) < 0.5), y) == ("present", 2)
     assert missingness_of(rng.random(N) < 0.5, y) is None
+    assert (
+        missingness_of(rng.random(N) < 0.1, (rng.random(N) < 0.02).astype(int)) is None
+    )  # of a class of most rows
     assert missingness_of(np.arange(N) < 12, np.zeros(N, dtype=int)) is None  # of a class that all rows have
+
+
+def test_numbers_in_the_order_of_a_number(tmp_path, rng):
+    y = rng.normal(size=N).round(2)
+    assert orders(y**3, y)
+    assert orders(-y, y)
+    assert not orders(y + 0.2 * rng.normal(size=N), y)
+    assert not orders(np.zeros(N), y)
+    [told] = warnings_of(tmp_path, a=rng.normal(size=N), cents=np.round(np.exp(y), 4), y=y)
+    assert told == "cents alone predicts every label: is it known before the label? (otherwise --drop cents)"
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])
@@ -81,12 +94,10 @@ def test_labels_in_sorted_order(rng, n_classes):
 
 def test_rows_that_repeat(rng):
     x = rng.normal(size=(N, 2))
-    assert not repeats_of([*x.T], [N, N]).any()
-    assert np.flatnonzero(repeats_of([*np.concatenate([x, x[:50]]).T], [N, N])).tolist() == [
-        *range(N, N + 50)
-    ]
+    assert not repeats_of([*x.T]).any()
+    assert np.flatnonzero(repeats_of([*np.concatenate([x, x[:50]]).T])).tolist() == [*range(N, N + 50)]
     few = rng.integers(0, 2, (N, 3)).astype(float)
-    assert not repeats_of([*few.T], [2, 2, 2]).any()
+    assert not repeats_of([*few.T]).any()
 
 
 def test_a_look_has_all_signs(tmp_path, rng):

@@ -1008,3 +1008,15 @@ def test_a_position_that_names_no_known_file_is_reported(tmp_path):
     again.seek(position)
     assert batches(again) == []
     assert [one["event"] for one in again.pop_events()] == ["renamed"]
+
+
+def test_parquet_files_with_columns_of_one_name_are_followed(tmp_path):
+    pq = pytest.importorskip("pyarrow.parquet")
+    import pyarrow as pa
+
+    for k in (1, 2):
+        columns = [pa.array([k, 2.0] * 10), pa.array([3.0, 4.0] * 10), pa.array(["on", "off"] * 10)]
+        pq.write_table(pa.Table.from_arrays(columns, names=["x", "x", "state"]), tmp_path / f"{k}.parquet")
+    stream = follow_files(tmp_path, label="state", idle=0)
+    assert [X[0].tolist() for X, _ in stream.batches(20)] == [[1, 3], [2, 3]]
+    assert stream.feature_names == ["x", "x.1"]

@@ -16,7 +16,7 @@ from tamis.catalog import find, find_learner
 from tamis.evaluate.prequential import PrequentialResult, prequential
 from tamis.evaluate.prequential.remarks import RARE
 from tamis.options import RunOptions, model_parameters
-from tamis.streams.leaks import leak_of, leak_text, runs_of_labels
+from tamis.streams.leaks import leak_of, leak_text, orders, runs_of_labels
 from tamis.streams.stream import ArrayStream
 from tamis.summaries.paired_losses import PairedLosses
 
@@ -152,18 +152,12 @@ class FirstRows:
     def leaks(self) -> list[str]:
         """Return a question about each of the first columns that reveals the label by itself."""
         X, y = self._stream.take(min(self.n_rows, _LEAK_ROWS))
-        if (
-            self.is_regression
-            or sp.issparse(X)
-            or runs_of_labels(codes := np.unique(y, return_inverse=True)[1].ravel())
-        ):
+        codes = np.unique(y, return_inverse=True)[1].ravel()
+        if sp.issparse(X) or (not self.is_regression and runs_of_labels(codes)):
             return []
         names = self._stream.feature_names or [f"x{j}" for j in range(X.shape[1])]
-        return [
-            leak_text(name, share)
-            for name, column in zip(names[:1000], X.T, strict=False)
-            if (share := leak_of(column, codes))
-        ]
+        shares = [orders(x, y) if self.is_regression else leak_of(x, codes) for x in X.T[:1000]]
+        return [leak_text(name, share) for name, share in zip(names, shares, strict=False) if share]
 
     def run(
         self,

@@ -9,6 +9,7 @@ import csv
 import io
 import json
 import re
+import warnings
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -54,7 +55,7 @@ class JSONRows:
 
     def __init__(self, path: str, names: Sequence[str] = (), row: int | None = None) -> None:
         self.path, self.names, self._row, self._held = path, names, row or 0, ""
-        self._has_names = row is not None
+        self._has_names, self._warned = row is not None, False
 
     def __call__(self, text: str, last: bool) -> str:
         """Return the rows of the objects that are complete; before the first one, the names."""
@@ -67,10 +68,13 @@ class JSONRows:
             rows.append([self._cell(one.get(name), name) for name in names])
             if not one.keys() <= set(names):
                 new = next(key for key in one if key not in names)
-                raise StreamError(
-                    f"{self.path!r} has a key {new!r} in row {self._row:,} that is absent from the first rows: add it"
-                    " to the first row, or remove it."
-                )
+                if not self._warned:
+                    self._warned = True
+                    warnings.warn(
+                        f"{self.path!r} has a key {new!r} in row {self._row:,} that is absent from the first rows, so"
+                        " it is ignored: add it to the first row to read it.",
+                        stacklevel=2,
+                    )
         return csv_text(rows)
 
     def _objects(self, text: str, last: bool) -> Iterator[dict[str, Any]]:
@@ -85,6 +89,10 @@ class JSONRows:
                 raise StreamError(
                     f"{self.path!r} {'ends within' if is_cut else 'is not valid JSON in'} row {self._row + n + 1:,}"
                     f" ({error.msg}): fix that row, or copy the file again."
+                ) from None
+            except RecursionError:
+                raise StreamError(
+                    f"{self.path!r} is nested too deeply in row {self._row + n + 1:,}: write plain values."
                 ) from None
             n += 1
             if not isinstance(value, dict):

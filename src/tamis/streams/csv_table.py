@@ -154,6 +154,11 @@ class CSVTable(Table):
         if is_json(text):
             self.format, self.delimiter, self._header, self.newline = "json", ",", True, b"\n"
             return
+        if self.options.get("layout") == "json":
+            raise StreamError(
+                f"{self.source.name!r} contains no JSON objects: write one object with named values per line, such as"
+                ' {"heat": 1.5, "state": "on"}.'
+            )
         self.above, said = split_preamble(text)
         tab = ".tsv" in Path(self.source.name).suffixes
         self.delimiter = (
@@ -234,9 +239,11 @@ class CSVTable(Table):
                 if pc.any(pc.match_substring_regex(written[name], _HEX)).as_py():
                     table = table.set_column(self.read_names.index(name), name, written[name])
         # Spreadsheets end with columns that are empty and have no name.
+        nameless = ("",) if self._header else self.read_names[-1:]
         used = [
-            j for j, name in enumerate(self.read_names) if _is_named(name) or table[j].null_count < len(table)
-        ]
+            j for j, name in enumerate(self.read_names)
+            if self.renamed.get(name, name) not in nameless or table[j].null_count < len(table)
+        ]  # fmt: skip
         if len(table) and used:
             table = table.select(used)
         self.read_names, self._types = list(table.schema.names), list(table.schema.types)
@@ -574,7 +581,7 @@ class CSVTable(Table):
         digits = rf"(?:[1-9][0-9]{{0,2}}(?:{group}[0-9]{{3}})+|[0-9]+)" if is_grouped else "[0-9]+"
         plain = pc.utf8_trim(column, BLANKS)
         if is_grouped:
-            plain = pc.replace_substring_regex(plain, r"^\((.*)\)$", r"-\1")
+            plain = pc.replace_substring_regex(plain, r"^\((.*)\)$|^(.*[0-9])-$", r"-\1\2")
             plain = pc.replace_substring(plain, "\u2212", "-")
         if sign:
             blanks, escaped = f"[{BLANKS}]*", re.escape(sign)
@@ -764,15 +771,11 @@ def _is_number(kind: Any) -> bool:
     return bool(kinds.is_integer(kind) or kinds.is_floating(kind))
 
 
-def _is_named(name: str) -> bool:
-    return re.fullmatch(r"(?:\.\d+)?", name) is None
-
-
 def _are_durations(values: list[str]) -> bool:
     """Return whether texts are durations such as 0:16:00, or times of day whose hours have one digit."""
     if not values or not all(re.match(DURATION, value) for value in values):
         return False
-    return any(re.match(r"[+-]|\d:|\d+ day", value) for value in values) or not odd_times(values)[0]
+    return any(re.match(r"[+-]|\d:|\d+ day|.*[Mm]$", value) for value in values) or not odd_times(values)[0]
 
 
 def _durations(column: Any) -> tuple[Any, int | None]:
@@ -789,6 +792,11 @@ def _durations(column: Any) -> tuple[Any, int | None]:
         part = pc.multiply(pc.if_else(pc.equal(part, ""), "0", part).cast("double"), float(seconds) * 1e6)
         total = part if total is None else pc.add(total, part)
     total = pc.if_else(pc.equal(parts.field("sign"), "-"), pc.negate(total), total)
+    half, noon = pc.utf8_lower(parts.field("half")), 12 * 3600e6  # 12:30 AM is half an hour after midnight
+    total = pc.if_else(
+        pc.and_(pc.not_equal(half, ""), pc.greater_equal(total, noon)), pc.subtract(total, noon), total
+    )
+    total = pc.if_else(pc.equal(half, "p"), pc.add(total, noon), total)
     return pc.round(pc.if_else(column.is_valid(), total, None)).cast("int64").cast(pa.duration("us")), None
 
 

@@ -51,11 +51,11 @@ _UNIT = re.compile(rf"[+-]?[0-9][0-9.,{_SPACES}]*[{BLANKS}]*([^\W\d_]{{1,4}})")
 _CODES = ("EUR", "USD", "GBP", "CHF", "JPY", "CAD", "AUD")  # before or after an amount
 DURATION = (
     r"^(?P<sign>[+-]?)(?:(?P<days>[0-9]+) days?,? +)?\+?(?P<hours>[0-9]+):(?P<minutes>[0-5][0-9])"
-    r"(?::(?P<seconds>[0-5][0-9](?:\.[0-9]+)?))?$"
+    r"(?::(?P<seconds>[0-5][0-9](?:\.[0-9]+)?))?(?: ?(?P<half>[AaPp])[Mm])?$"
 )
 _DAYS = (
-    "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d %b %Y", "%d-%b-%Y", "%b %d %Y",
-    "%b %d, %Y", "%d %B %Y", "%B %d, %Y",
+    "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y", "%Y/%m/%d", "%d-%m-%Y", "%d %b %Y",
+    "%d-%b-%Y", "%d-%b-%y", "%b %d %Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y",
 )  # fmt: skip
 _CLOCKS = (
     "", " %H:%M", " %H:%M:%S", "T%H:%M:%S", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p", " %I:%M:%S%p",
@@ -71,7 +71,7 @@ _TIMES = (
     ),
 )  # as Arrow reads them: times of day; dates and times without a zone; with one
 _MONTH = r"[A-Z][a-z]{2,8}"
-_NAMED_DAY = rf"\d{{1,2}}[ -]{_MONTH}[ -]\d{{4}}|{_MONTH} \d{{1,2}},? \d{{4}}"
+_NAMED_DAY = rf"\d{{1,2}}[ -]{_MONTH}[ -]\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}}"
 _TIME_LIKE = re.compile(rf"(?:\d{{1,4}}([./:-])\d{{1,2}}(?:\1\d{{1,4}})?|{_NAMED_DAY})(?:[ T].*)?")
 _DATE_LIKE = re.compile(
     rf"(?:\d{{1,4}}[./-]\d{{1,2}}[./-]\d{{2,4}}|{_NAMED_DAY})(?:[ T]\d{{1,2}}:\d{{2}}(?::\d{{2}})?(?: ?[AaPp][Mm])?)?"
@@ -224,7 +224,9 @@ def split_preamble(text: str) -> tuple[str, str | None]:
     below = text[match.end() :]
     delimiter = detect_delimiter(below, whole=False)
     notes, first = match[0].splitlines(keepends=True), below.partition("\n")[0]
-    if 0 < first.count(delimiter) == notes[-1].count(delimiter):
+    if delimiter == " " and len(split_rows([notes[-1].lstrip("#")], " ")) == len(split_rows([first], " ")):
+        notes[-1] = "#"
+    elif 0 < first.count(delimiter) == notes[-1].count(delimiter):
         notes.pop()
     return "".join(notes), None
 
@@ -309,7 +311,9 @@ def is_number(text: str, decimal: str) -> bool:
 def _with_minus(text: str) -> str:
     """Return a number with a minus in place of the parentheses or the sign that mean one."""
     text = text.strip().replace("\u2212", "-")
-    return f"-{text[1:-1]}" if text.startswith("(") and text.endswith(")") else text
+    if match := re.fullmatch(r"\((.*)\)|(.*\d)-", text):
+        return f"-{match[1] or match[2]}"
+    return text
 
 
 def strip_sign(text: str, sign: str) -> str:

@@ -230,6 +230,7 @@ def open_table(
         ]
         kind = "svmlight" if lines and all(map(_SVMLIGHT.fullmatch, lines[:-1] or lines)) else kind
     if kind in ("csv", "json", "xlsx"):
+        written["layout"] = "json" if kind == "json" else None
         return CSVTable(source, header=header, **{name: value or None for name, value in written.items()})
     readers = {"parquet": ParquetTable, "arrow": ArrowTable, "arff": ARFFTable}
     return readers[kind](source) if kind in readers else source

@@ -2,7 +2,8 @@
 
 Each check returns sentences for people, who know what a column is; nothing is changed. With p_c the proportion of class
 c, a column reveals the label if predicting from its values alone has at most a twentieth of the errors of the majority
-class, without the row itself: the most frequent label of the same value, or the label of the next smaller value.
+class, without the row itself: the most frequent label of the same value, or the label of the next smaller value. A
+column reveals a number if their ranks have a correlation of at least 0.999.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import numpy as np
 
 from tamis._validation import Array
 
-__all__ = ["leak_of", "leak_text", "missingness_of", "repeats_of", "runs_of_labels"]
+__all__ = ["leak_of", "leak_text", "missingness_of", "orders", "repeats_of", "runs_of_labels"]
 
 _FEWEST = 50  # rows below which nothing is reported
 _RARE = 10  # rows that are not of the majority class, of which at least that many are needed
 _ERRORS = 0.05  # of those of the majority class
 _PROBE = 2000  # rows on which most columns are ruled out
-_LOG_CHANCE = 14.0  # a coincidence of one in a million
+_SAME_ORDER = 0.999  # correlation of ranks
+_CHANCE = 14.0  # rows expected where there are none: a coincidence of one in a million
 
 
 def runs_of_labels(codes: Array, name: str = "the label") -> str:
@@ -69,6 +71,27 @@ def leak_of(values: Array, codes: Array) -> float:
     return 1.0 - errors / n
 
 
+def orders(values: Array, target: Array) -> bool:
+    """Return whether a column has the order of a numeric label, or the reverse order.
+
+    >>> y = np.random.default_rng(0).normal(size=100)
+    >>> orders(-np.exp(y), y), orders(np.arange(100.0), y)
+    (True, False)
+    """
+    there = np.isfinite(values) & np.isfinite(target)
+    if there.sum() < _FEWEST:
+        return False
+    with np.errstate(invalid="ignore"):
+        correlation = np.corrcoef(_ranks(values[there]), _ranks(target[there]))[0, 1]
+    return bool(abs(correlation) >= _SAME_ORDER)
+
+
+def _ranks(values: Array) -> Array:
+    _, groups, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: Array = (np.cumsum(counts) - counts / 2.0)[groups]
+    return ranks
+
+
 def leak_text(name: str, share: float) -> str:
     """Return the question about a column that reveals the label.
 
@@ -114,33 +137,24 @@ def missingness_of(is_missing: Array, codes: Array) -> tuple[str, int] | None:
     for word, mask in (("present", ~is_missing), ("missing", is_missing)):
         counts = np.bincount(codes[mask], minlength=len(share))
         most, n = int(counts.argmax()), int(counts.sum())
-        if (
-            _RARE <= n <= len(codes) - _RARE
-            and counts[most] >= 0.99 * n
-            and -n * np.log(share[most]) > _LOG_CHANCE
-        ):
+        others = n * (1.0 - share[most])  # rows of other classes, by chance
+        if _RARE <= n <= len(codes) - _RARE and others > _CHANCE and n - counts[most] <= _ERRORS * others:
             return word, most
     return None
 
 
-def repeats_of(columns: Sequence[Array], sizes: Sequence[int]) -> Array:
-    """Return whether each row repeats an earlier one; none does if so few values make that likely by chance.
-
-    Parameters
-    ----------
-    columns : sequence of ndarray of shape (n_rows,)
-    sizes : sequence of int
-        Number of distinct values of each column.
-    """
+def repeats_of(columns: Sequence[Array]) -> Array:
+    """Return whether each row repeats an earlier one; none does if independent columns repeat as often."""
     n = len(columns[0])
     generator = np.random.default_rng(0)
-    total = np.zeros(n, dtype=np.uint64)
+    total, by_chance = np.zeros(n, dtype=np.uint64), n * n / 2.0
     for column in columns:
         bits = np.ascontiguousarray(np.nan_to_num(column, nan=np.pi) + 0.0, dtype=np.float64).view(np.uint64)
         total += (bits ^ (bits >> np.uint64(32))) * (
             2 * generator.integers(1, 1 << 62, dtype=np.uint64) + np.uint64(1)
         )
+        counts = np.unique(bits, return_counts=True)[1]
+        by_chance *= float(counts @ counts) / n**2
     is_repeat = np.ones(n, dtype=bool)
     is_repeat[np.unique(total, return_index=True)[1]] = False
-    by_chance = np.exp2(2 * np.log2(n) - 1 - np.log2(np.maximum(sizes, 1)).sum())
     return is_repeat & (n >= _FEWEST and is_repeat.sum() > 10 * by_chance)

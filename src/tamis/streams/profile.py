@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from itertools import takewhile
 from shlex import quote
 from typing import Any, TypeAlias
 from unicodedata import normalize
@@ -18,9 +19,9 @@ from tamis._validation import as_list
 from tamis.base.html_repr import html_repr
 from tamis.streams.csv_table import CSVTable
 from tamis.streams.dialect import fitting_time_formats
-from tamis.streams.encode import time_parts
+from tamis.streams.encode import is_text, time_parts
 from tamis.streams.files import find_column, markers_of, match_columns
-from tamis.streams.leaks import leak_of, leak_text, missingness_of, repeats_of, runs_of_labels
+from tamis.streams.leaks import leak_of, leak_text, missingness_of, orders, repeats_of, runs_of_labels
 from tamis.streams.stream import Stream
 from tamis.streams.tables import Head, Table, without_markers
 
@@ -33,9 +34,10 @@ _UNIQUE, _MANY = 0.95, 0.5  # proportion of distinct texts of an identifier, and
 _RARE = 0.05  # proportion of the rows below which a class is rare
 _NUMBERS = 50  # a label with more distinct numbers than this, and than a tenth of the rows, is not a class
 _N_LISTED = 4
+_N_MARKERS = 3  # numbers for missing values at each end of a column
 _NAMELESS = "(no name)"
 _IDENTIFIER_NAME = re.compile(
-    r"(?:^|[_\W])(?:id|uuid|guid|index|serial|row)$|(?<=[a-z])I[Dd]$", re.IGNORECASE
+    r"(?i:(?:^|[_\W])(?:id|uuid|guid|index|serial|row)s?$|^id[_\W])|^id(?=[A-Z])|(?<=[a-z])I[Dd]$"
 )
 _HASH = r"^(?:[0-9a-fA-F]{16,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$"
 _LABEL_NAME = re.compile(
@@ -46,7 +48,7 @@ _IDENTIFIERS = 50  # distinct values of an identifier that repeats, at least
 _LARGE = 1e15  # integers from which on are identifiers rather than amounts
 # Numbers that stand for a missing value where no other value is near.
 _SENTINEL = re.compile(
-    r"-9|-?(?:9{2,}|8{3,}|7{3,})(?:\.(?:9+|25))?|-?[1-9].*e\+[23]\d|-?2147483647|-2147483648|-32768"
+    r"-[1-9]|-?(?:9{2,}|8{3,}|7{3,})(?:\.(?:9+|25))?|-?[1-9].*e\+[23]\d|-?2147483647|-2147483648|-32768"
 )
 
 
@@ -444,12 +446,11 @@ def _note_spelling(profile: TableProfile) -> None:
 
 def _note_variants(profile: TableProfile, head: Head, apart: set[str]) -> None:
     """Note texts that differ only in case, blanks or the form of their letters."""
-    import pyarrow.types as kinds
 
     for seen, column in zip(profile.columns, head.columns, strict=True):
         if seen.name in apart or seen.kind not in ("label", "category", "mixed") or seen.n_unique > _DISTINCT:
             continue
-        if not (kinds.is_string(column.type) or kinds.is_large_string(column.type)):
+        if not is_text(column.type):
             continue
         variants: dict[str, list[str]] = {}
         for text in column.drop_null().unique().to_pylist():
@@ -504,7 +505,7 @@ def _check_mixed(profile: TableProfile, table: Table, dropped: set[str]) -> None
         elif one.decimal or one.time or one.n_numbers <= _FEW:
             profile.problems.append(Problem(text, "categorical", one.name))
         else:
-            text = f"{text}: write them as numbers of one unit, or treat texts as missing"
+            text = f"{text}: write them as numbers in one unit, or treat them as missing"
             profile.problems.append(Problem(text, "na", f"{one.name}=*"))
 
 
@@ -645,7 +646,8 @@ def _add_notes(profile: TableProfile, gone: set[str]) -> None:
         )
     n = sum(profile.classes.values())
     if len(profile.classes) == 1:
-        profile.notes.append(f"every row so far has the label {next(iter(profile.classes))}")
+        text = f"every row so far has the label {next(iter(profile.classes))}"
+        profile.warnings.append(f"{text}: the file may be sorted by it" if not profile.whole else text)
     rare = [f"{label} ({_share(k, n)})" for label, k in profile.classes.items() if k < _RARE * n]
     if rare and len(profile.classes) <= 20:
         profile.notes.append(f"rare {'class' if len(rare) == 1 else 'classes'}: {_join(rare)}")
@@ -708,25 +710,25 @@ def _markers_in(values: Any) -> list[float]:
     import numpy as np
 
     distinct, counts = np.unique(values, return_counts=True)
-    is_form = np.array(
-        [_SENTINEL.fullmatch(f"{value:.10g}") is not None for value in distinct[[*range(3), *range(-3, 0)]]]
-    )
-    first = 3 if is_form[:3].all() else int(np.argmin(is_form[:3]))
-    last = len(distinct) - (3 if is_form[3:].all() else int(np.argmin(is_form[3:][::-1])))
-    rest = distinct[first:last]
-    if len(rest) < 3:
+    pairs = list(zip(distinct.tolist(), counts.tolist(), strict=True))
+    sides = [
+        list(takewhile(lambda pair: _SENTINEL.fullmatch(f"{pair[0]:.10g}"), side[:_N_MARKERS]))[::-1]
+        for side in (pairs, pairs[::-1])
+    ]
+    rest = distinct[len(sides[0]) : len(distinct) - len(sides[1])]
+    if len(rest) < _N_MARKERS:
         return []
-    low, high, width = rest[0], rest[-1], rest[-1] - rest[0]
-    found = []
-    for value, n in zip(distinct, counts, strict=True):
-        gap = max(low - value, value - high)
-        is_sign = value < 0 <= low
-        if (
-            gap > 0
-            and (is_sign or gap >= width or (n > 2 and 2 * gap >= width))
-            and (n > 1 or abs(value) > 1e20)
-        ):
-            found.append(float(value))
+    low, high, found = float(rest[0]), float(rest[-1]), []
+    for value, n in sides[0] + sides[1]:
+        width, gap, size = high - low, max(low - value, value - high), abs(value)
+        is_below_zero = value < 0 <= low
+        is_far = gap >= width or (n > 2 and 2 * gap >= width)
+        # A few negative numbers near zero may be amounts.
+        is_code = is_below_zero and (size >= 9 or (n > 2 and gap >= 2 and (is_far or width >= _FEW)))
+        if (is_code or (is_far and size >= 9)) and (n > 1 or size > 1e20 or (is_below_zero and size >= 99)):
+            found.append(value)
+        else:
+            low, high = min(low, value), max(high, value)
     return found
 
 
@@ -753,15 +755,23 @@ def _note_leaks(profile: TableProfile, head: Head, gone: set[str], codes: _Codes
     used = [
         (seen, _as_floats(column))
         for seen, column in zip(profile.columns, head.columns, strict=True)
-        if seen.kind not in skipped and seen.name not in gone
+        if seen.kind not in skipped
     ]
+    rows = [one for one in used if one[0].kind != "identifier" or one[0].n_unique < profile.n_rows]
+    used = [one for one in used if one[0].name not in gone]
     if not used:
         return
-    is_repeat = repeats_of([values for _, values in used], [seen.n_unique for seen, _ in used])
+    is_repeat = repeats_of([values for _, values in rows])
     if (n := int(is_repeat.sum())) >= 0.01 * profile.n_rows:
-        text = "of the rows repeat the features of an earlier row, so they are known when tested"
+        text = "of the rows repeat the features of an earlier row: remove them if they are copies"
         profile.warnings.append(f"{_share(n, profile.n_rows)} {text}")
     if codes is None:
+        targets = [
+            _as_floats(x) for one, x in zip(profile.columns, head.columns, strict=True) if one.kind == "label"
+        ]
+        for seen, values in used if targets and not profile.classes else ():
+            if seen.kind in ("number", "time") and orders(values, targets[0]):
+                profile.warnings.append(f"{leak_text(seen.name, 1.0)} (otherwise --drop {quote(seen.name)})")
         return
     has_label, y, known = codes
     if runs := runs_of_labels(y, f"the label {profile.label}"):

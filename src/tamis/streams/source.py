@@ -172,7 +172,9 @@ class Source:
                 with self.open() as file:
                     return file.read(size)
             self._head += sys.stdin.buffer.read(size - len(self._head))
-        except _DAMAGED as error:
+        except ImportError:
+            raise
+        except Exception as error:  # of many types in a damaged workbook
             self.fail(error)
         if not self._head:
             raise StreamError("Standard input is empty: write a header and rows to it.")

@@ -11,6 +11,7 @@ import numpy as np
 
 from tamis._interrupts import raise_asynchronous
 from tamis.errors import StreamError
+from tamis.streams.dialect import unique_names
 from tamis.streams.encode import time_parts
 from tamis.streams.tables import Table, pyarrow_module
 from tamis.streams.tail.file import WINDOW, FollowedFile, check_same_columns, digest
@@ -62,12 +63,13 @@ class FollowedParquet(FollowedFile):
         """Read and validate the column names, which may be in another order; return whether they are available."""
         if self.names is None and self.schema is not None:
             self._check_kinds(table)
-            self.names = self.schema.names
+            self.names = unique_names(self.schema.names)
         return self.names is not None
 
     def _check_kinds(self, table: Table) -> None:
-        known, mapping = table.types(), dict(zip(self.schema.names, self.schema.types, strict=True))
-        check_same_columns(self.name, list(known), self.schema.names)
+        names = unique_names(self.schema.names)
+        known, mapping = table.types(), dict(zip(names, self.schema.types, strict=True))
+        check_same_columns(self.name, list(known), names)
         for name, kind in known.items():
             if _value_kind(kind) != _value_kind(mapping[name]):
                 raise StreamError(
@@ -139,7 +141,7 @@ class FollowedParquet(FollowedFile):
     def columns(self, rows: Any, table: Any, before: int) -> tuple[list[Any], int]:
         """Return rows as Arrow columns in the order of the table, and their number; `before` rows precede them."""
         table.source.name = self.name
-        return rows.select(table.names()).columns, rows.num_rows
+        return rows.rename_columns(self.names).select(table.names()).columns, rows.num_rows
 
     def row_text(self, rows: Any) -> str:
         """Return a single row as text."""

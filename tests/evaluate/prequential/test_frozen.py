@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import Perceptron, SGDRegressor
 from sklearn.naive_bayes import GaussianNB
 
@@ -302,3 +302,33 @@ def test_a_comparison_names_the_methods_that_are_level(tmp_path):
     page = result.report(tmp_path / "page.html").read_text(encoding="utf-8")
     assert "No better than a frozen selection (L1, of the first rows):" in page
     assert "selected once from the first rows (L1)" in page
+
+
+class Fixed(BaseEstimator):
+    """A selector of given columns."""
+
+    def __init__(self, columns=(0, 1)):
+        self.columns = columns
+
+    def partial_fit(self, X, y):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def get_support(self):
+        return np.isin(np.arange(self.n_features_in_), self.columns)
+
+
+def test_the_verdict_says_what_to_do_instead():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 12))
+    every = X.sum(axis=1) + rng.normal(size=4000) > 0  # all columns matter
+    assert (
+        prequential((X, every), FIRES(2)).verdict().startswith("Keep all 12 features: 2 of 12 features give")
+    )
+    few = np.hstack([X[:, [3]], np.zeros((4000, 1)), 0.5 * rng.normal(size=(4000, 60))])
+    label = X[:, 3] + 0.3 * rng.normal(size=4000) > 0
+    learner = GaussianNB()
+    found = prequential((few, label), Fixed([5, 6]), learner).verdict()
+    assert found.startswith("Select once instead of online: 2 of 62 features give accuracy 0.")
+    assert "against a selection frozen after 1,000 rows" in found
+    assert prequential((few, label), Fixed([0, 5]), learner).verdict().startswith("The selection")

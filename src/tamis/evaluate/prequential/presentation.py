@@ -49,6 +49,7 @@ __all__ = ["RunPresentation"]
 Numbers: TypeAlias = NDArray[np.float64]
 Written: TypeAlias = Callable[[float], str]
 
+_EVERY, _FROZEN = "every feature", "a selection frozen after"
 _ORDERS = {
     "honest": ", each before any model was updated with it",
     "paper": ", each after the selector was updated with it (the order of the FIRES paper)",
@@ -170,8 +171,13 @@ class RunPresentation(Result):
         interval = f" (95 % interval {signed(ends[0], written)} to {signed(ends[1], written)})"
         if math.isnan(half):
             interval = " (too few rows for an interval)"
+        said = f"The selection {pays}"
+        if pays == "does not pay" and label == _EVERY:
+            said = f"Keep all {n:,} features"
+        elif pays == "does not pay" and label.startswith(_FROZEN):
+            said = "Select once instead of online"
         return (
-            f"The selection {pays}: {kept:,} of {n:,} features give {name} {written(value)},"
+            f"{said}: {kept:,} of {n:,} features give {name} {written(value)},"
             f" {signed(sign * gain, written)} against {label}{interval}{self._featureless(total, measure)}."
         )
 
@@ -196,9 +202,9 @@ class RunPresentation(Result):
         options, items = self.options, []
         spread = total.get("random_auc_spread" if measure == "auc" else "random_spread", math.nan)
         labels = {
-            "frozen": f"a selection frozen after {options.frozen_after:,} rows",
+            "frozen": f"{_FROZEN} {options.frozen_after:,} rows",
             "random": "random subsets",
-            "all": "every feature",
+            "all": _EVERY,
         }
         for name, label in labels.items():
             if not self._is_known(f"{name}_{measure}_windowed"):

@@ -33,7 +33,8 @@ def subject(settings: Settings) -> str:
     'FIRES on b.csv'
     """
     selector, stream = settings.get("selector"), settings.get("stream", {})
-    name = _split(selector)[1] if selector else "Every feature"
+    chooses = ((settings.get("learner") or {}).get("params") or {}).get("features") == "few"
+    name = _split(selector)[1] if selector else "Few features" if chooses else "Every feature"
     where = stream.get("name") or PurePath(str(stream.get("path", ""))).name
     if not where:
         return f"{name}, test-then-train"

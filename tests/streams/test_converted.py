@@ -9,6 +9,7 @@ import pytest
 
 from tamis.errors import StreamError
 from tamis.streams import follow_files, open_file
+from tamis.streams.converted import AlignedRows, JSONRows
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -125,6 +126,28 @@ def test_rows_of_json_that_are_no_rows_are_said_in_one_sentence(tmp_path, text):
     (tmp_path / "a.jsonl").write_text(text)
     with pytest.raises(StreamError, match=BAD_JSON[text]):
         open_file(tmp_path / "a.jsonl", label="state").take(5)
+
+
+@pytest.mark.parametrize("separator", ["\n", ",\n", ", "])
+def test_json_may_be_cut_anywhere(separator):
+    rows = ['{"a": -1.5e-07, "b": "x\\n\\u00e9, \\"}", "c": null}', '{"a": 12, "c": true, "b": ""}',
+            '{"c": false, "a": -0.25E+3}']  # fmt: skip
+    text = separator.join(rows)
+    text = text + "\n" if separator == "\n" else f"[{text}]"
+    expected = 'a,b,c\n-1.5e-07,"x\né, ""}",\n12,,true\n-0.25E+3,,false\n'
+    for at in range(len(text) + 1):
+        convert = JSONRows("a.jsonl", ["a", "b", "c"])
+        assert convert(text[:at], last=False) + convert(text[at:], last=True) == expected, at
+
+
+def test_aligned_text_may_be_cut_anywhere():
+    text = '"x" "y z"\n"1" 2.5 "a ""b"""\n"2"  3 c\n'
+    for at in range(len(text) + 1):
+        convert = AlignedRows("a.txt", [])
+        assert (
+            convert(text[:at], last=False) + convert(text[at:], last=True)
+            == 'x,y z\n1,2.5,"a ""b"""\n2,3,c\n'
+        )
 
 
 def test_late_rows_of_json_have_their_number(tmp_path):

@@ -63,18 +63,21 @@ class JSONRows:
         names = self.names or list(dict.fromkeys(key for one in objects for key in one))
         rows = [] if self._has_names or not names else [names]
         self.names, self._has_names = names, self._has_names or bool(names)
+        known = set(names)
         for one in objects:
             self._row += 1
-            rows.append([self._cell(one.get(name), name) for name in names])
-            if not one.keys() <= set(names):
-                new = next(key for key in one if key not in names)
-                if not self._warned:
-                    self._warned = True
-                    warnings.warn(
-                        f"{self.path!r} has a key {new!r} in row {self._row:,} that is absent from the first rows, so"
-                        " it is ignored: add it to the first row to read it.",
-                        stacklevel=2,
-                    )
+            cells = map(one.get, names)
+            rows.append(
+                [x if type(x) is str else self._cell(x, name) for name, x in zip(names, cells, strict=True)]
+            )
+            if not self._warned and not one.keys() <= known:
+                self._warned = True
+                new = next(key for key in one if key not in known)
+                warnings.warn(
+                    f"{self.path!r} has a key {new!r} in row {self._row:,} that is absent from the first rows, so it is"
+                    " ignored: add it to the first row to read it.",
+                    stacklevel=2,
+                )
         return csv_text(rows)
 
     def _objects(self, text: str, last: bool) -> Iterator[dict[str, Any]]:
@@ -83,7 +86,10 @@ class JSONRows:
             try:
                 value, at = _DECODER.raw_decode(text, at)
             except json.JSONDecodeError as error:
-                is_cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
+                # A number or a word may be cut too.
+                is_cut = error.msg.startswith("Unterminated") or not re.search(
+                    r"[\s,:\]}]", text[error.pos :].rstrip()
+                )
                 if is_cut and not last and len(text) - at <= LONGEST_LINE:
                     break
                 raise StreamError(
@@ -104,8 +110,6 @@ class JSONRows:
         self._held = text[at:]
 
     def _cell(self, value: Any, name: str) -> str:
-        if isinstance(value, str):
-            return value
         if isinstance(value, dict | list):
             kind = "an object" if isinstance(value, dict) else "a list"
             raise StreamError(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -165,18 +165,15 @@ class Table:
         n_columns = len(self._types)
         if len(self.numeric) == n_columns and (values := self._one_type()) is not None:
             return values
-        objects = self.kinds.get(nw.Object(), [])
-        for j in sorted({*range(n_columns)}.difference(self.numeric, objects)):
-            self._reject(j)
         mixed = np.full((len(self), n_columns), np.nan)
+        for j in sorted({*range(n_columns)}.difference(self.numeric)):
+            name, values = f"Column {self.own_names[j]!r}", self.values(j)
+            if any(j in at for kind, at in self.kinds.items() if kind in _TEXTS):
+                _reject_text(name, first_value(values))
+            mixed[:, j] = as_numbers(name, np.fromiter(values, dtype=object, count=len(values)))
         for kind, at in self.kinds.items():
             if kind.is_numeric() or kind == nw.Boolean:
                 mixed[:, at] = self.take(at)._one_type()
-        for j in objects:
-            found = self.values(j)
-            mixed[:, j] = as_numbers(
-                f"Column {self.own_names[j]!r}", np.fromiter(found, dtype=object, count=len(found))
-            )
         return mixed
 
     def _one_type(self) -> Array | None:
@@ -199,11 +196,11 @@ class Table:
             values = nw.from_native(native, eager_only=True).select(nw.all().cast(nw.Float64)).to_numpy()
         return values if values.dtype.kind in "iu" else values.astype(wanted, copy=False)
 
-    def _reject(self, j: int) -> None:
-        name, value = f"Column {self.own_names[j]!r}", first_value(self.values(j))
-        reject_non_number(name, value)
-        kind = f"categories, such as {value!r}" if value is not None else "text without any value"
-        raise DataError(f"{name} contains {kind}: encode it, or convert it to numbers, before learning.")
+
+def _reject_text(name: str, value: Any) -> NoReturn:
+    reject_non_number(name, value)
+    kind = "text without any value" if value is None else f"categories, such as {value!r}"
+    raise DataError(f"{name} contains {kind}: encode it, or convert it to numbers, before learning.")
 
 
 def _from_arrow(native: Any, is_plain: bool) -> Array:

@@ -559,3 +559,30 @@ def test_what_happens_to_files_after_the_last_batch_is_told(call, tmp_path):
     code, reported, _ = call(*line)
     assert code == 0
     assert sorted(one["event"] for one in reported) == ["end", "removed", "renamed"]
+
+
+def test_columns_are_judged_by_the_rows_that_exist_as_in_a_file(call, tmp_path):
+    days = [
+        f"0{1 + i // 300}/{1 + i // 30 % 28:02}/2024" for i in range(2400)
+    ]  # ambiguous for the first 12 days
+    rows = [f"{days[i]},town {i % 90},note {i},{i % 7},{i % 2}" for i in range(2400)]
+    (tmp_path / "b.csv").write_text("\n".join(["day,town,note,heat,state", *rows]) + "\n")
+    line = (
+        "b.csv",
+        "--label",
+        "state",
+        "--selector",
+        "fisher",
+        "--learner",
+        "nb",
+        "--select",
+        "4",
+        "--batch-size",
+        "20",
+    )
+    code, reported, err = call(*line, "--idle", "0")
+    assert code == 0, err
+    [first] = [one for one in reported if one["event"] == "selection"][:1]
+    assert sorted(first["entered"]) == ["day.weekday", "day.year", "heat", "town"]
+    assert "note is excluded: an identifier" in err
+    assert "town is excluded" not in err

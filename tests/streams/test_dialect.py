@@ -406,6 +406,9 @@ def test_dates_with_names_and_halves_of_days(tmp_path, texts, first):
     )
     X, _ = open_file(tmp_path / "t.csv", label="y").take(1)
     assert X.tolist() == [[first.replace(tzinfo=dt.UTC).timestamp()]]
+    names = open_file(tmp_path / "t.csv", label="y", times="parts").feature_names
+    has_hour, is_date = ":" in texts[0], first.year > 1970
+    assert names == (["at.year", "at.weekday"] + ["at.hour"] * has_hour if is_date else ["at"])
 
 
 def test_durations_are_seconds_in_any_container(tmp_path):

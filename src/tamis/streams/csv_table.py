@@ -189,6 +189,8 @@ class CSVTable(Table):
         for name, form in formats.items():
             if form == "":  # the first values may cover only a few days
                 formats[name] = detect_time_format(self._one_of_each_day(name), known)
+                if not formats[name] and isinstance(self.later, CSVTable):
+                    formats[name] = self.later.time_formats.get(name, "")
         self.time_formats = {name: form for name, form in formats.items() if form is not None}
         if self.decimal != "." or any(self.time_formats.values()):
             texts = self._texts(head)
@@ -208,6 +210,12 @@ class CSVTable(Table):
             if self._plain(self._first_of(name), name)[1] is None
         }
         self.durations = {name for name in self.durations if _durations(self._first_of(name))[1] is None}
+
+    def read_on(self, later: CSVTable) -> None:
+        """Decide by more rows what the first ones leave open: the format of dates, and which texts are categories."""
+        self.later = later
+        if "" in self.time_formats.values():
+            self._read_first(self._block)
 
     def _is_numeric(self, name: str) -> bool:
         return any(name == pattern or fnmatchcase(name, pattern) for pattern in self._numeric)
@@ -300,7 +308,7 @@ class CSVTable(Table):
 
     def times(self) -> dict[str, tuple[str, ...]]:
         """Return the columns of times and the parts that each of them provides; dates have no hour."""
-        days = {name for name, form in self.time_formats.items() if "%H" not in form}
+        days = {name for name, form in self.time_formats.items() if not re.search("%[HI]", form)}
         return {name: parts[:2] if name in days else parts for name, parts in super().times().items()}
 
     def head(self) -> Head | None:

@@ -230,16 +230,9 @@ def profile_table(
     for name, numbers in markers_of(na, names, path).items():
         if name != profile.label:
             head.columns[names.index(name)] = without_markers(head.columns[names.index(name)], numbers)
-    declared = {name for name in names if table.categories(name)}
-    for name, column in zip(names, head.columns, strict=True):
-        profile.columns.append(_profile_column(name, column, text | declared))
+    _profile_columns(profile, table, head, text)
     _note_signs(profile, table, dropped)
-    for name in dict.fromkeys(table.renamed.values()):
-        new = [one for one, old in table.renamed.items() if old == name and one in names]
-        if new:
-            profile.notes.append(
-                f"several columns are named {name or _NAMELESS}: the later ones are read as {_join(new)}"
-            )
+    _note_renamed(profile, table)
     _check_label(profile, head, names, classes=classes, drop_unlabelled=drop_unlabelled)
     if isinstance(table, CSVTable) and profile.label not in text:
         _note_spelling(profile)
@@ -283,6 +276,26 @@ def profile_stream(stream: Stream) -> TableProfile:
 
 
 # -- columns -----------------------------------------------------------------------------------------------
+
+
+def _profile_columns(profile: TableProfile, table: Table, head: Head, text: set[str]) -> None:
+    """Add the profile of each column; texts are judged by more rows, if the table has them."""
+    apart = text | {name for name in table.names() if table.categories(name)}
+    for name, column in zip(table.names(), head.columns, strict=True):
+        profile.columns.append(_profile_column(name, column, apart))
+    more = None if table.later is None else table.later.head()
+    for name, column in zip(table.names(), () if more is None else more.columns, strict=False):
+        again = _profile_column(name, column, apart)
+        if again.kind in ("identifier", "text", "category") and name != profile.label:
+            profile.change(name, kind=again.kind, note=again.note, n_unique=again.n_unique)
+
+
+def _note_renamed(profile: TableProfile, table: Table) -> None:
+    for name in dict.fromkeys(table.renamed.values()):
+        new = [one for one, old in table.renamed.items() if old == name and one in table.names()]
+        if new:
+            text = f"several columns are named {name or _NAMELESS}: the later ones are read as {_join(new)}"
+            profile.notes.append(text)
 
 
 def _profile_column(name: str, column: Any, text: set[str]) -> ColumnProfile:

@@ -60,6 +60,7 @@ class Table:
     """
 
     format = ""
+    later: Table | None = None  # more rows, by which texts are identifiers or categories
     _facts: tuple[str, ...] = ()  # attributes that are its state
 
     def __init__(self, source: Source, **options: Any) -> None:

@@ -31,6 +31,7 @@ from tamis.streams.tail.text import BadLine, FollowedText, StandardInput
 
 __all__ = ["FollowedStream", "follow_files"]
 
+_HEAD_ROWS, _HEAD_BYTES = 5000, 1 << 20  # by which columns are judged, if they are in the file
 _POLL = 0.1  # seconds
 _STALLED = 5.0  # seconds without a row after which a warning about an open quote is issued
 
@@ -374,6 +375,7 @@ class FollowedStream(Stream):
                     if name is not None:
                         find_column(name, table.names(), self.path)
                         how["drop"] = [*how["drop"], name]
+                table.later = None
                 columns = RowDecoder(self.path, table, self._label, how)
                 self._set_decoder(columns)
                 columns.begin()
@@ -430,6 +432,11 @@ class FollowedStream(Stream):
                 f"{part.name!r} begins with {first} above its header: only files that begin"
                 " with the header can be followed."
             )
+        if self._pipe is None:
+            n = min(_HEAD_ROWS, _HEAD_BYTES * len(rows) // len(head))
+            more = b"".join(row for row in part.peek(n, is_whole) if not isinstance(row, BadLine))
+            with contextlib.suppress(StreamError):  # which these rows raise when they are read
+                table.read_on(CSVTable(BytesSource(part.name, more), header=self._header, **written))
         return table
 
     # -- batches -------------------------------------------------------------------------------------------

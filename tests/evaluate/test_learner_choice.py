@@ -24,13 +24,14 @@ def rows(n: int = 1500, p: int = 4) -> np.ndarray:
     [
         ("adaptive-random-forest", lambda X: X[:, 0] * X[:, 1] > 0),
         ("naive-bayes", lambda X: (X**2).sum(axis=1) > 3.4),  # a sphere: a variance of each class
-        ("perceptron", lambda X: X[:, 0] > X[:, 1]),
+        ("perceptron", lambda X: X[:, ::2].sum(axis=1) > X[:, 1::2].sum(axis=1)),
+        (LEARNERS[-1], lambda X: np.sin(3 * X[:, 0]) + np.sin(3 * X[:, 1]) > 0),  # many steps of two columns
     ],
 )
 def test_the_learner_that_suits_the_labels_is_chosen(best, label):
-    X = rows()
-    if best == "perceptron":  # two columns that hardly differ: neither tells anything by itself
-        X[:, 1] = X[:, 0] + 0.3 * X[:, 1]
+    X = rows(p=12 if best == "perceptron" else 4)
+    if best == "perceptron":  # pairs of columns that hardly differ: none tells anything by itself
+        X[:, 1::2] = X[:, ::2] + 0.5 * X[:, 1::2]
     choice = choose_learner((X, label(X)))
     assert choice.name == best
     assert set(choice.scores) == set(LEARNERS)
@@ -84,7 +85,7 @@ def test_sparse_rows_are_tried_with_learners_that_take_them():
     choice = choose_learner(
         (X, np.asarray(X[:, :150].sum(axis=1)).ravel() > np.asarray(X[:, 150:].sum(axis=1)).ravel())
     )
-    assert set(choice.scores) == {"logistic", "perceptron"}
+    assert set(choice.scores) == {"logistic", "perceptron", "lightgbm"} & set(LEARNERS)
 
 
 @pytest.mark.parametrize(("n", "why"), [(60, "60 rows"), (300, "one class in its first 300 rows")])
@@ -109,6 +110,26 @@ def test_run_chooses_a_learner_where_none_is_named_and_the_printed_command_names
     printed = capsys.readouterr()
     assert json.loads(printed.out)["settings"]["learner"]["class"].endswith("SGDLogisticRegression")
     assert "Learner:" not in printed.err
+
+
+def test_boosting_selects_its_features_where_it_is_chosen(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("lightgbm")
+    monkeypatch.chdir(tmp_path)
+    X = rows(1500, 6)
+    table = np.column_stack([X, np.sin(3 * X[:, 0]) + np.sin(3 * X[:, 1]) > 0])
+    np.savetxt("waves.csv", table, delimiter=",", header="a,b,c,d,e,f,y", comments="", fmt="%.5f")
+    line = ["run", "waves.csv", "--label", "y", "--baselines", "none", "--json"]
+    assert main(line) == 0
+    printed = capsys.readouterr()
+    assert "Learner: lightgbm" in printed.err
+    result = json.loads(printed.out)
+    assert result["settings"]["selector"] is None
+    assert set(result["selected"]) == {"a", "b"}
+    for words in (["--selector", "auto"], ["--select", "3"]):
+        assert main([*line, *words, "--max-rows", "600"]) == 0
+        settings = json.loads(capsys.readouterr().out)["settings"]
+        assert settings["selector"]["class"].endswith("Auto")
+        assert settings["learner"]["params"]["features"] == "all"
 
 
 def test_naive_bayes_counts_categories_where_there_are_some():

@@ -51,7 +51,7 @@ class Models:
     ----------
     selector : NAME
         The selector: see `tamis list`; none keeps all features, auto compares several and uses the best. [default:
-        auto]
+        auto; none with --features few]
     select : N
         Number of features to keep (5), or fraction (0.1). [default: a tenth, or chosen by the method]
     assign : KEY=VALUE
@@ -63,13 +63,14 @@ class Models:
         classification]
     learner : NAME
         The learner: see `tamis list`. [default: with auto, chosen on the first rows from logistic, perceptron,
-        naive-bayes and adaptive-random-forest; else logistic; sgd-regressor for numbers]
+        naive-bayes, adaptive-random-forest and lightgbm (hist-boosting if it is not installed); else logistic;
+        sgd-regressor for numbers]
 
     Other Parameters
     ----------------
     features : all|few
         Which features a refitted learner uses: all that are selected, or few that it chooses at each fit. With few,
-        the selector is none by default. [default: all]
+        the selector is none by default. [default: few if lightgbm is chosen on the first rows, else all]
     refit_every : N
         Rows between two fits of a learner without incremental updates: lightgbm, random-forest. [default: 1000]
     refit_window : N

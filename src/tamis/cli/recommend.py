@@ -41,8 +41,9 @@ def recommend(
         Kind of label: classification (classes) or regression (a number). [default: that of the learner, or
         classification]
     learner : NAME
-        The learner to use (see tamis list), or all: logistic, perceptron, naive-bayes and adaptive-random-forest are
-        compared (for numbers sgd-regressor and least-squares), and one is recommended.
+        The learner to use (see tamis list), or all: logistic, perceptron, naive-bayes, adaptive-random-forest and
+        lightgbm are compared (for numbers sgd-regressor, least-squares and lightgbm-regressor), and one is recommended;
+        hist-boosting where LightGBM is not installed.
     n_draws : N
         Number of random subsets of the recommended size.
     report : FILE

@@ -140,7 +140,9 @@ def _with_learner(
         return models
     if not quiet:
         console.print(choice.sentence(), style="dim", markup=False)
-    return replace(models, learner=choice.name)
+    # LightGBM selects better than `auto` does for it (docs/retrained_models.md).
+    selects = choice.name == "lightgbm" and not (models.selector or models.select or models.assign)
+    return replace(models, learner=choice.name, features="few" if selects else models.features)
 
 
 def evaluate(

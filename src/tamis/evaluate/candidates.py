@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any
 
@@ -22,8 +23,10 @@ from tamis.summaries.paired_losses import PairedLosses
 
 __all__ = ["LEARNERS", "REGRESSORS", "Candidate", "FirstRows", "paired"]
 
-REGRESSORS = ("sgd-regressor", "least-squares")
-LEARNERS = ("logistic", "perceptron", "naive-bayes", "adaptive-random-forest")  # compared if none is named
+# Compared if none is named; the last one is refitted on the last rows.
+_BOOSTING = "hist-boosting" if find_spec("lightgbm") is None else "lightgbm"
+REGRESSORS = ("sgd-regressor", "least-squares", f"{_BOOSTING}-regressor")
+LEARNERS = ("logistic", "perceptron", "naive-bayes", "adaptive-random-forest", _BOOSTING)
 # Replacements if features are categorical, whose codes would be treated as numbers, or have missing values.
 _TOLERANT = {"naive-bayes": "nb"}
 _RARE_ROWS = 200  # rows of the rarer class to wait for

@@ -256,11 +256,12 @@ def recommend(
         The label column, for a frame or an iterable of dicts, as for :func:`tamis.prequential`.
     task : {"classification", "regression"}, optional
         Kind of label; by default that of the learner, or classification. For ``"regression"`` the criterion is the mean
-        absolute error, and "sgd-regressor" and "least-squares" are compared.
+        absolute error, and "sgd-regressor", "least-squares" and "lightgbm-regressor" are compared.
     learner : str, optional
         The learner that is used later, by a name of `tamis list`: "logistic", "naive-bayes", "lightgbm" or another.
-        By default "logistic", "perceptron", "naive-bayes" ("nb" if features are categorical or have missing values) and
-        "adaptive-random-forest" are compared, and one is recommended. Sparse rows require a linear learner.
+        By default "logistic", "perceptron", "naive-bayes" ("nb" if features are categorical or have missing values),
+        "adaptive-random-forest" and "lightgbm" ("hist-boosting" if it is not installed) are compared, and one is
+        recommended. Of these, the linear ones and LightGBM accept sparse rows.
     max_rows : int, optional
         Maximum number of rows to use, at least 200. By default 5000, or for a rare class as many as contain 200 rows of
         it, at most 50,000.

@@ -60,7 +60,7 @@ def leak_of(values: Array, codes: Array) -> float:
     >>> leak_of(2.5 * y, y), leak_of(np.arange(300) % 7, y)
     (1.0, 0.0)
     """
-    n, values = len(codes), np.nan_to_num(values, nan=np.finfo(np.float64).max)
+    n, values = len(codes), np.nan_to_num(values.astype(np.float64), nan=np.finfo(np.float64).max)
     for rows in dict.fromkeys((min(n, _PROBE), n)):
         known = codes[:rows]
         by_majority = rows - int(np.bincount(known).max(initial=0))

@@ -29,7 +29,7 @@ def group_columns(
     """
     group_of = np.full(n_columns, -1, dtype=np.int64)
     for g, (name, columns) in enumerate((groups or {}).items()):
-        members = columns_of(columns, n_columns, names)
+        members = columns_of(columns, n_columns, names, f"groups[{name!r}]")
         if not len(members) or (group_of[members] >= 0).any():
             raise ValueError(
                 f"groups[{name!r}] must be columns that are in no other group, got {short_repr(columns)}."

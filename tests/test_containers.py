@@ -237,12 +237,22 @@ def test_a_wrong_cell_has_the_same_sentence_through_every_container(
 
 
 TIMES = ("times", "times of UTC", "times of Berlin", "dates", "times of day", "durations")
+
+
+def river_selector(X: Any) -> Any:
+    from tamis.adapters.river import RiverSelector
+
+    model = RiverSelector(tamis.FisherScore(1), every=N)
+    model.learn_many(X, LABELS)
+    return model._model
+
+
 DOORS = {
     "fit": lambda X: tamis.FisherScore(1).fit(X, LABELS),
     "fit of categories": lambda X: tamis.FIRES(1).fit(X, LABELS),
     "a learner": lambda X: tamis.HoeffdingTree().fit(X, LABELS),
     "a pipeline": lambda X: tamis.StreamPipeline().fit(X, LABELS),
-    "columns": lambda X: tamis.AlphaInvesting().fit(X, LABELS),
+    "columns": lambda X: tamis.AlphaInvesting().fit(X, np.arange(N) % 2),
     "a refitted learner": lambda X: tamis.Refit(SGDClassifier(random_state=0)).fit(X, LABELS),
     "sparse models": lambda X: tamis.SparseFSA(1).fit(X, LABELS),
     "cells": lambda X: tamis.ETANA().fit(X, LABELS),
@@ -250,6 +260,7 @@ DOORS = {
     "weighted columns": lambda X: tamis.GramInvesting().partial_fit(X, np.arange(N) % 4.0),
     "a watch": lambda X: Watch().update(X, LABELS, y=LABELS) or "no alert",
     "input drift": lambda X: InputDrift().update(X) or "no drift",
+    "rows of River": river_selector,
     "batches": lambda X: as_stream(iter([(X, LABELS)])).take(N),
 }
 

@@ -167,10 +167,10 @@ class Table:
             return values
         mixed = np.full((len(self), n_columns), np.nan)
         for j in sorted({*range(n_columns)}.difference(self.numeric)):
-            name, values = f"Column {self.own_names[j]!r}", self.values(j)
+            name, found = f"Column {self.own_names[j]!r}", self.values(j)
             if any(j in at for kind, at in self.kinds.items() if kind in _TEXTS):
-                _reject_text(name, first_value(values))
-            mixed[:, j] = as_numbers(name, np.fromiter(values, dtype=object, count=len(values)))
+                _reject_text(name, first_value(found))
+            mixed[:, j] = as_numbers(name, np.fromiter(found, dtype=object, count=len(found)))
         for kind, at in self.kinds.items():
             if kind.is_numeric() or kind == nw.Boolean:
                 mixed[:, at] = self.take(at)._one_type()

@@ -29,11 +29,13 @@ from tamis._validation import (
     as_classes,
     as_column,
     as_rows,
+    as_table,
     as_weights,
     check_label,
     check_number,
     encode_labels,
     has_rows,
+    is_missing,
     reject_masked,
     reject_nonfinite,
     repeated_rows,
@@ -327,9 +329,17 @@ class _Collector(ABC):
             self._learn_each(rows, labels)
 
     def learn_many(self, X: Any, y: Any) -> None:
-        """Add the rows of a pandas frame."""
-        for row, label in zip(X.to_dict(orient="records"), y, strict=True):
-            self.learn_one(row, label)
+        """Add the rows of a frame."""
+        if (table := as_table(X)) is None:
+            raise DataError(
+                f"X must be a frame, got a {type(X).__name__}: pass a frame of pandas, Polars or Arrow."
+            )
+        columns = map(table.values, range(len(table.own_names)))
+        for cells, label in zip(zip(*columns, strict=True), y, strict=True):
+            row = [
+                np.nan if is_missing(value) else value for value in cells
+            ]  # None would be an absent feature
+            self.learn_one(dict(zip(table.own_names, row, strict=True)), label)
 
     def _learn_each(self, rows: list[dict[Any, float]], labels: list[Any]) -> None:
         """Learn the rows of a rejected batch one at a time, then raise if some of them were rejected."""

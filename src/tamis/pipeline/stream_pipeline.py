@@ -267,7 +267,8 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
         times = sorted({*every}.difference(table.numeric, table.categorical, declared))
         if not times:
             return split_rows(table, declared or None)
-        rows, raw = np.empty((len(table), len(every))), {}
+        raw: dict[int, list[Any]] = {}
+        rows = np.empty((len(table), len(every)))
         rows[:, times] = TableEncoder().encode(table.take(times), 1)
         if plain := sorted({*every}.difference(times)):
             raw, rows[:, plain], _ = split_rows(table.take(plain), [plain.index(j) for j in declared] or None)

@@ -90,9 +90,9 @@ def test_a_mean_budget_is_kept_by_the_best_of_the_policies_within_it(rng):
     walk = Walks("own", np.stack([1 - p, p], axis=2), spent)
     policy, _ = best_policy([walk], y, Objective("loss", 1.0 - np.eye(2)), mean_budget=budget)
     tried = [evaluated(most, level) for most in range(6) for level in [-np.inf, *np.unique(risk[1:])]]
-    errors, paid = evaluated(policy.most, policy.max_risk)
+    errors, paid = evaluated(policy.max_values, policy.max_risk)
     assert paid <= budget + 1e-9
-    assert policy.most > 1
+    assert policy.max_values > 1
     assert -1e-9 <= errors - min(one for one, price in tried if price <= budget) < 0.03
 
 
@@ -107,7 +107,7 @@ def test_a_policy_is_judged_where_it_was_not_chosen(rng):
         spent = np.full((4, n), 0.001) * np.arange(4)[:, None]
         walks = [Walks("own", np.stack([1 - p, p], axis=2), spent)]
         Q = np.array([[0.0, 10.0], [1.0, 0.0]])
-        bought += best_policy(walks, y, Objective("loss", Q))[0].most > 0
+        bought += best_policy(walks, y, Objective("loss", Q))[0].max_values > 0
     assert bought <= 1
 
 
@@ -115,7 +115,7 @@ def by_trying_one(walk, policy, y, Q):
     total = 0.0
     for i in range(len(y)):
         k = 0
-        while k < policy.most:
+        while k < policy.max_values:
             risk = (walk.posterior[k, i] @ Q).min()
             if k > 0 and (walk.stops[k, i] if policy.rule == "own" else risk <= policy.max_risk):
                 break
@@ -132,7 +132,7 @@ def test_no_rule_tells_the_folds_apart():
     posterior = np.stack([np.column_stack([1 - p, p]) for p in (first, after)])
     walks = [Walks("own", posterior, np.array([[0.0] * 200, [0.3] * 200]))]
     policy, _ = best_policy(walks, y, Objective("loss", 1 - np.eye(2)))
-    assert policy.most == 0 or policy.max_risk == -np.inf
+    assert policy.max_values == 0 or policy.max_risk == -np.inf
 
 
 def test_folds_hold_every_class():
@@ -230,7 +230,7 @@ def test_evidence_is_worth_what_it_is_after_the_values_that_every_row_buys(metho
     X = (rng.normal(size=300) + 2 * y)[:, None] + 0.5 * rng.normal(size=(300, 30))
     X = np.sign(X) * X**2
     dear, one = method(cost=0.2).fit(X, y), FixedSubset(n_features=1).fit(X, y)
-    assert (dear.policy_.most, dear.policy_.belief) == (1, "discriminant")
+    assert (dear.policy_.max_values, dear.policy_.belief) == (1, "discriminant")
     np.testing.assert_array_equal(dear.candidates_[0], one.candidates_[0])
     np.testing.assert_allclose(
         dear._evidence_model.evidence_weight, one._evidence_model.evidence_weight, atol=1e-3

@@ -80,9 +80,9 @@ class _Calibration:
 
         Weights averaged over up to 40 values do not suit the first one.
         """
-        if policy.most > 1 and (policy.rule, policy.max_risk) != ("risk", -np.inf):
+        if policy.max_values > 1 and (policy.rule, policy.max_risk) != ("risk", -np.inf):
             return self.evidence_weight
-        return calibrate_evidence(self.evidence[:, [0, policy.most]], self.prior, self.y)[1]
+        return calibrate_evidence(self.evidence[:, [0, policy.max_values]], self.prior, self.y)[1]
 
 
 class FixedOrder(BinnedClassifier):
@@ -99,7 +99,7 @@ class FixedOrder(BinnedClassifier):
         stopping_?.prices (c) float in [0, inf)  stopping_?.context[] (*) in [0, c)
         stopping_?.n_values in [a+1, a+1]
         stopping_?.stages[].vectors (*, k) finite
-        stopping_?.stages[].start (*) in [0, len(its.vectors)] increasing  policy_.most in [0, 2**62)
+        stopping_?.stages[].start (*) in [0, len(its.vectors)] increasing  policy_.max_values in [0, 2**62)
     """
 
     _allowed = parameters(
@@ -229,16 +229,16 @@ class FixedOrder(BinnedClassifier):
         self._walk(X, trace)
         vars(self._bill).clear()
         prices = self._paid(self._cells(X, np.arange(X.shape[0]))[1])
-        paid = np.zeros(self.policy_.most)
+        paid = np.zeros(self.policy_.max_values)
         for rows, position, *_ in trace:
             np.add.at(paid, position, prices[rows, position])
         within = np.cumsum(paid) <= (mean_budget + ROUNDING) * X.shape[0]
-        self.policy_.most = int(np.count_nonzero(within))
+        self.policy_.max_values = int(np.count_nonzero(within))
 
     @property
     def _decides_otherwise(self) -> bool:
         """Whether a model other than the chain decides."""
-        return self.policy_ is not None and (self.policy_.belief != "own" or self.policy_.most == 0)
+        return self.policy_ is not None and (self.policy_.belief != "own" or self.policy_.max_values == 0)
 
     def _best_order(self, walked: list[_Calibration | None]) -> int:
         """Return the order with the lowest cost; the last (fixed subset) unless another is significantly better.
@@ -330,9 +330,9 @@ class FixedOrder(BinnedClassifier):
             if self.policy_.belief == "ensemble":
                 held.evidence, held.evidence_weight = evidence, weight
         assert self.policy_ is not None
-        self.policy_.most = min(self.policy_.most, len(self.candidates_))
-        if self.policy_.belief != "own" and self.policy_.most > 0:
-            columns = self.candidates_[: self.policy_.most + self._n_spares()]
+        self.policy_.max_values = min(self.policy_.max_values, len(self.candidates_))
+        if self.policy_.belief != "own" and self.policy_.max_values > 0:
+            columns = self.candidates_[: self.policy_.max_values + self._n_spares()]
             self._evidence_model = self._fit_evidence_model(
                 self.policy_.belief, dense(X[:, columns]), y, None, columns
             )
@@ -438,7 +438,7 @@ class FixedOrder(BinnedClassifier):
         policy = self.policy_
         if policy is None:
             return self._is_worth(k, posterior, values)
-        within: NDArray[np.bool_] = k - np.minimum(n_unavailable, self._n_spares()) < policy.most
+        within: NDArray[np.bool_] = k - np.minimum(n_unavailable, self._n_spares()) < policy.max_values
         if k == 0 or not within.any():  # at first, all rows are identical
             return within
         return within & (self._is_worth(k, posterior, values) | untouched)
@@ -490,7 +490,7 @@ class FixedOrder(BinnedClassifier):
             acquired = self._is_acquired(k, posterior, known, refused == k, refused)
             if unavailable is not None:
                 # These pass the stage, and decide at the next one.
-                limit = np.inf if self.policy_ is None else self.policy_.most
+                limit = np.inf if self.policy_ is None else self.policy_.max_values
                 acquired |= unavailable[alive, k] & (k - np.minimum(refused, self._n_spares()) < limit)
             alive, known = alive[acquired], known[acquired]
             if not len(alive):

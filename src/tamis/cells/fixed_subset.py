@@ -67,7 +67,7 @@ class FixedSubset(FixedOrder):
     classes_, prior_, candidates_, prices_, n_features_used_, cost_
         As in :class:`tamis.base.CellClassifier`; `candidates_` in the order of acquisition.
     policy_ : Policy
-        ``policy_.most`` is m.
+        ``policy_.max_values`` is m.
 
     Raises
     ------
@@ -136,10 +136,10 @@ class FixedSubset(FixedOrder):
             super()._choose_model(X, y, folds, held)
             return
         assert self.policy_ is not None
-        self.policy_.most = min(self.policy_.most, len(self.candidates_))
-        if self.policy_.most > 0:
+        self.policy_.max_values = min(self.policy_.max_values, len(self.candidates_))
+        if self.policy_.max_values > 0:
             # The same values are acquired for every row, so the classifier is fitted to rows with all of them known.
-            columns = self.candidates_[: self.policy_.most]
+            columns = self.candidates_[: self.policy_.max_values]
             self._evidence_model = Masked(self.classifier, len(self.classes_)).fit(
                 dense(X[:, columns]), y, sizes=self._sizes[columns], complete=True
             )

@@ -7,8 +7,8 @@ cost over these walks is selected. Families of policies differ in:
 
 * the probabilities: those of the model, of discriminant analyses, or of an :class:`~tamis.cells.ensemble.Ensemble` of
   these and boosted trees;
-* the stopping rule: after `most` values, the same for every row; or earlier, when the expected misclassification cost
-  is at most `max_risk`; or by the model's own rule.
+* the stopping rule: after `max_values` values, the same for every row; or earlier, when the expected misclassification
+  cost is at most `max_risk`; or by the model's own rule.
 
 The estimated cost of the best of many policies is biased on the walks that selected it. Rows are therefore divided into
 groups, and each group evaluates the policy of a family that is best on the other groups. The family with the lowest
@@ -70,7 +70,7 @@ class Policy:
     rule : {"own", "risk"}
         Stop by the model's own rule, or when the expected misclassification cost (or, for other objectives, the entropy
         of the class) is at most `max_risk`.
-    most : int
+    max_values : int
         Largest number of values. 0: none is acquired; otherwise the first is acquired for every row.
     max_risk : float
     cost : float
@@ -79,7 +79,7 @@ class Policy:
 
     belief: str
     rule: str
-    most: int
+    max_values: int
     max_risk: float
     cost: float = np.nan
 

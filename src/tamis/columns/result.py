@@ -368,14 +368,14 @@ class ColumnsResult(Result):
         said = f"{scientific(highest)} at most, {scientific(float(line.y[-1]))} at the end."
         return Chart(key, title, "by candidates offered", said, self._x(), y, [line, self._borders()])
 
-    def _evidence_chart(self, most_points: int = 500) -> Chart | None:
+    def _evidence_chart(self, max_points: int = 500) -> Chart | None:
         """Return the chart of the evidence for each candidate and its threshold; None without evidence."""
         scale = self.scale
         if not np.isfinite(self.evidence).any():
             return None
         low, high, is_cut = self.evidence_limits()
         n_refused = int(np.count_nonzero(~self.accepted & np.isfinite(self.evidence)))
-        n_shown = n_refused if n_refused <= 2 * most_points else most_points
+        n_shown = n_refused if n_refused <= 2 * max_points else max_points
         best, entered = self.best_refused(n_shown), self.entered()
         of = "" if n_shown == n_refused else f", the best of every {count(n_refused / n_shown)}"
         marks: list[Mark] = [

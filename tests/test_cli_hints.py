@@ -123,6 +123,23 @@ def test_identifiers_that_repeat_are_excluded(call, tmp_path):
     assert set(found["excluded"]) == {"user_id", "tweet", "session"}
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("a.jsonl", "JSON, UTF-8"), ("a.xlsx", "the first sheet of a workbook"), ("a.txt", "blanks between")],
+)
+def test_the_format_is_named(call, tmp_path, name, told):
+    pytest.importorskip("openpyxl")
+    frame = pd.DataFrame({"a": [0.5, 1.5] * 20, "y": [0, 1] * 20})
+    writers = {
+        "a.jsonl": lambda: frame.to_json(name, orient="records", lines=True),
+        "a.xlsx": lambda: frame.to_excel(name, index=False), "a.txt": lambda: frame.to_csv(name, sep=" ", index=False),
+    }  # fmt: skip
+    writers[name]()
+    code, out, _ = call("look", name, "--label", "y")
+    assert (code, told in out) == (0, True)
+    assert accuracy(call, ["run", name, "--label", "y", "--batch-size", "10"]) > 0.9
+
+
 def test_a_guess_is_called_one(call, tmp_path):
     pd.DataFrame({"species": ["a", "b"] * 40, "x": range(80), "group": [0, 1, 1, 2] * 20}).to_csv(
         "t.csv", index=False

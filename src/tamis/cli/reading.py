@@ -296,10 +296,7 @@ def option_words(problem: Problem) -> list[str]:
 def _notes(profile: TableProfile, times: str) -> list[str]:
     """Return notes on how a file is read."""
     lines = []
-    usual = {"delimiter": ",", "decimal": ".", "encoding": "utf-8"}
-    if profile.written and (
-        profile.written["decimal"] != "." or profile.written["encoding"] != usual["encoding"]
-    ):
+    if profile.written and (profile.written["decimal"], profile.written["encoding"]) != (".", "utf-8"):
         lines.append(f"{stream_name(profile.path)} is read as {dialect_text(profile)}.")
     for c in profile.columns:
         if c.kind == "number" and c.note:
@@ -333,6 +330,8 @@ def dialect_text(profile: TableProfile) -> str:
     coded = encodings.get(written["encoding"], written["encoding"])
     if written["format"] == "json":
         return f"JSON, {coded}"
+    if Path(profile.path).suffix.lower() in (".xlsx", ".xlsm"):
+        return "the first sheet of a workbook"
     return f"CSV with {between} between values, decimal {mark}, {coded}"
 
 

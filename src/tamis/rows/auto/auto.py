@@ -1036,7 +1036,8 @@ class Auto(RowSelector):
         now = self._now()
         candidate = now._candidate
         if now.candidates_[candidate] == "all":
-            candidate = 1 + int(now._paired.mean()[1:].argmin())
+            # Equal sets differ by rounding alone: the first of them.
+            candidate = 1 + int(now._paired.mean()[1:].round(6).argmin())
         scores: NDArray[np.float64] = 1.0 - now._ranks[now._which[candidate]] / now.n_features_in_
         return scores
 

@@ -21,7 +21,6 @@ import tamis
 from tamis import FIRES, Refit, StreamPipeline, prequential
 from tamis.cli import main
 from tamis.errors import CheckpointError
-from tamis.learners.refit.few_columns import terms_of
 from tests.twins.few_columns import few_columns
 
 OPTIONS: dict[str, Any] = {"every": 400, "window": 900, "min_rows": 200, "features": "few"}
@@ -72,10 +71,8 @@ def test_equals_its_twin(kind: str, signs: tuple[Any, Any]) -> None:
     assert [one["candidate"] for one in model.refits_] == [name for name, _ in expected]
     assert model.columns_.tolist() == expected[-1][1]
     assert [one["row"] for one in model.refits_] == list(REFITS)
-    columns: set[int] = set()
-    for one, (_, known) in zip(model.refits_, expected, strict=True):  # what entered and left adds up
-        columns = (columns | set(one["entered"])) - set(one["left"])
-        assert sorted(columns) == known
+    for one, columns, (_, known) in zip(model.refits_, selections(model), expected, strict=True):
+        assert sorted(columns) == known  # what entered and left adds up
         assert one["n_columns"] == one["price"] == len(known)
 
 
@@ -123,11 +120,7 @@ def test_a_selection_is_more_stable_than_importances(rng: np.random.Generator) -
     X = rng.normal(size=(6000, 5)) @ rng.normal(size=(5, 30)) + rng.normal(size=(6000, 30))
     y = (X[:, :10] @ np.linspace(1.0, 0.1, 10) + 2 * rng.normal(size=6000) > 0).astype(int)
     model = learned(Refit(lightgbm(), **OPTIONS | {"every": 300}), X, y)
-    sets, columns = [], set[int]()
-    for one in model.refits_:
-        columns = (columns | set(one["entered"])) - set(one["left"])
-        sets.append(columns)
-    ranked = []
+    sets, ranked = selections(model), []
     for one, chosen in zip(model.refits_, sets, strict=True):
         first, last = max(0, one["row"] - 900), one["row"]
         gain = lightgbm().fit(X[first:last], y[first:last]).booster_.feature_importance("gain")
@@ -140,16 +133,28 @@ def test_a_selection_is_more_stable_than_importances(rng: np.random.Generator) -
 # -- prices ---------------------------------------------------------------------------------------------------
 
 
-def test_terms_are_what_the_parameters_state() -> None:
-    names = ["age", "scan", "red", "green", "blue"]
-    terms = terms_of({"scan": 30.0, "green": 2.0}, ["age"], ["blue"], [["red", "green", "blue"]], 5, names)
-    for used in np.ndindex(*(2,) * 5):  # brute force: a sum over the columns, the colours once
-        colour = 2.0 if any(used[2:]) else 0.0
-        assert terms.price(np.array(used, bool)) == used[0] + 30.0 * used[1] + colour
-    assert terms.always.tolist() == [True, False, False, False, False]
-    assert terms.never.tolist() == [False, False, False, False, True]
-    assert terms.relative()[~terms.never].mean() == pytest.approx(1.0)
-    assert terms_of(np.zeros(5), None, None, None, 5, None).relative().tolist() == [1.0] * 5
+def test_prices_add_up_and_groups_count_once(signs: tuple[Any, Any]) -> None:
+    X, y = signs
+    prices = {"c2": 30.0, "c7": 2.0, "c8": 4.0}
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(12)])
+    model = Refit(tree(), **OPTIONS, prices=prices, keep=["c0"], exclude=["c11"], groups=[["c7", "c8"]])
+    learned(model, frame, y)
+    for one, used in zip(
+        model.refits_, selections(model), strict=True
+    ):  # brute force: a sum over the columns
+        own = [prices.get(f"c{j}", 1.0) for j in used if j not in (7, 8)]
+        assert one["price"] == sum(own) + (4.0 if used & {7, 8} else 0.0)
+        assert 0 in used
+        assert 11 not in used
+
+
+def selections(model: Any) -> list[set[int]]:
+    """Return the columns after each refit."""
+    columns, result = set[int](), []
+    for one in model.refits_:
+        columns = (columns | set(one["entered"])) - set(one["left"])
+        result.append(columns)
+    return result
 
 
 @pytest.mark.parametrize("make", [lightgbm, lambda: RandomForestClassifier(20, max_features=1)])
@@ -197,18 +202,18 @@ def test_a_group_is_paid_once(rng: np.random.Generator) -> None:
     [
         (
             {"prices": {"age": 1.0}},
-            "prices names the column 'age', but the columns are 0 to 11, without names",
+            "prices names its features, but X has no column names",
         ),
-        ({"prices": [1.0, 2.0]}, "prices must be 12 finite numbers"),
-        ({"prices": {0: -1.0}}, "prices must be 12 finite numbers of at least 0"),
-        ({"prices": 3.0}, "prices must be prices by column or None, got 3.0"),
-        ({"keep": [12]}, "keep names the column 12"),
+        ({"prices": [1.0, 2.0]}, "prices has 2 entries for 12 features"),
+        ({"prices": {0: -1.0}}, "prices of column 0 is -1.0: it must be 0, or from 1e-100 to 1e100"),
+        ({"prices": {12: 1.0}}, "prices names 12, which is not a column of X"),
+        ({"keep": [12]}, "keep names 12, which is not a column of X"),
         (
             {"keep": [1], "exclude": [1]},
             r"exclude must leave the columns of keep, and at least one, got exclude=\[1\]",
         ),
         ({"exclude": "all"}, "exclude must leave the columns of keep"),
-        ({"groups": [[0, 1], [1, 2]]}, r"groups contains a column of \[1, 2\] twice"),
+        ({"groups": [[0, 1], [1, 2]]}, r"groups names 1 twice"),
         ({"groups": [0, 1]}, "groups must be a list of lists of columns"),
         ({"features": "some"}, "features must be one of 'all', 'few', got 'some'"),
     ],

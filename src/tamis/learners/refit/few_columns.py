@@ -37,19 +37,20 @@ gradient boosting, NeurIPS.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
 
 from tamis._shapes import Shapes
-from tamis._validation import Floats, Ints, Mask, columns_of
+from tamis._validation import Mask
+from tamis.base.column_terms import ColumnTerms
 from tamis.dependence.autocorrelation import variance_inflation
 from tamis.learners.refit.fit import Fit
 from tamis.learners.refit.recent_rows import Block
 from tamis.summaries.paired_losses import PairedLosses, preferred
 
-__all__ = ["FewColumns", "Terms", "terms_of"]
+__all__ = ["FewColumns"]
 
 _HALVINGS = 4
 _FIRST = 1  # the candidate that is used without evidence: half of the columns
@@ -61,82 +62,6 @@ _SMALLEST_STEP = 0.45  # of the number of columns, if the cheaper candidate is n
 _COMPARED = 3000  # rows of the comparison
 _ENOUGH = 1000  # rows for a cheaper candidate, if standard errors exceed the tolerance; a tenth of them of a rare class
 _MOST_REFITS = 200  # in the history
-
-
-class Terms(NamedTuple):
-    """Prices of columns, and which are always or never used.
-
-    Attributes
-    ----------
-    prices : ndarray of shape (n_features,)
-        The price of a column; in a group, that of its most expensive column.
-    always, never : ndarray of shape (n_features,), bool
-    unit : ndarray of shape (n_features,), int
-        Columns with the same number are paid once.
-    """
-
-    prices: Floats
-    always: Mask
-    never: Mask
-    unit: Ints
-
-    def price(self, used: Mask) -> float:
-        """Return the price of columns."""
-        return float(self.prices[np.unique(self.unit[used], return_index=True)[0]].sum())
-
-    def paid(self, used: Mask) -> Mask:
-        """Return the columns that cost nothing beside those used."""
-        free: Mask = np.isin(self.unit, self.unit[used | self.always])
-        return free
-
-    def relative(self) -> Floats:
-        """Return prices whose mean over the columns that may be used is 1."""
-        mean = float(self.prices[~self.never].mean())
-        return self.prices / mean if mean > 0.0 else np.ones_like(self.prices)
-
-
-def terms_of(
-    prices: Any, keep: Any, exclude: Any, groups: Any, n_features: int, names: list[str] | None
-) -> Terms:
-    """Return the terms that parameters of :class:`tamis.Refit` express.
-
-    Raises
-    ------
-    ValueError
-        If a column does not exist, is in two groups or is both kept and excluded, a price is negative, or every column
-        is excluded.
-
-    Examples
-    --------
-    >>> terms = terms_of({"scan": 30.0}, ["age"], None, [["red", "blue"]], 4, ["age", "scan", "red", "blue"])
-    >>> terms.price(np.array([True, False, True, True])), terms.price(np.array([True, True, True, False]))
-    (2.0, 32.0)
-    """
-    cost = np.ones(n_features)
-    if isinstance(prices, Mapping):
-        for column, price in prices.items():
-            cost[columns_of([column], n_features, names, "prices")] = price
-    elif prices is not None:
-        cost = np.array(prices, dtype=np.float64)
-    if cost.shape != (n_features,) or not (np.isfinite(cost) & (cost >= 0.0)).all():
-        raise ValueError(
-            f"prices must be {n_features} finite numbers of at least 0, one for each column, got {prices!r}."
-        )
-    every, unit = np.arange(n_features), np.full(n_features, -1)
-    for members in groups or ():
-        at = columns_of(list(members), n_features, names, "groups")
-        if (unit[at] >= 0).any():
-            raise ValueError(f"groups contains a column of {members!r} twice: a column belongs to one group.")
-        unit[at], cost[at] = at[:1], cost[at].max(initial=0.0)
-    always, never = (
-        np.isin(every, columns_of(columns, n_features, names, name))
-        for name, columns in (("keep", keep), ("exclude", exclude))
-    )
-    if (always & never).any() or never.all():
-        raise ValueError(
-            f"exclude must leave the columns of keep, and at least one, got exclude={exclude!r} and keep={keep!r}."
-        )
-    return Terms(cost, always, never, np.where(unit < 0, every, unit))
 
 
 class FewColumns:
@@ -188,7 +113,13 @@ class FewColumns:
         return new
 
     def refitted(
-        self, make: Callable[..., Fit], allowed: Mask, terms: Terms, n_seen: int, *, is_trial: bool = False
+        self,
+        make: Callable[..., Fit],
+        allowed: Mask,
+        terms: ColumnTerms,
+        n_seen: int,
+        *,
+        is_trial: bool = False,
     ) -> Self:
         """Return a copy with a new choice and new fits.
 
@@ -197,7 +128,8 @@ class FewColumns:
         make : callable
             Returns a fit of columns, with penalties on them.
         allowed : ndarray of shape (n_features,), bool
-        terms : Terms
+        terms : ColumnTerms
+            With prices.
         n_seen : int
             Number of rows seen.
         is_trial : bool, default=False
@@ -218,15 +150,15 @@ class FewColumns:
             *self.refits[1 - _MOST_REFITS :],
             {
                 "row": n_seen, "candidate": self.candidates[chosen if self.refits else new.at],
-                "n_columns": int(now.sum()), "price": terms.price(now),
+                "n_columns": int(now.sum()), "price": float(terms.total(now[None])[0]),
                 "entered": np.flatnonzero(now & ~before).tolist(), "left": np.flatnonzero(before & ~now).tolist(),
             },
         ]  # fmt: skip
         return new
 
-    def _choose(self, terms: Terms) -> int:
+    def _choose(self, terms: ColumnTerms) -> int:
         """Return the candidate to use next, by the losses of the last fits and the price of their columns."""
-        order = np.unique([terms.price(used) for used in self.used], return_inverse=True)[1]
+        order = np.unique(terms.total(self.used), return_inverse=True)[1]
         tolerance = _TOLERANCE * max(1.0 - float(self.losses.mean().min()), 0.0)
         share = self.fits[0].fit_once().constant
         enough = max(_ENOUGH, _ENOUGH // 10 / float(share.min())) if len(share) == 2 else _ENOUGH
@@ -237,7 +169,9 @@ class FewColumns:
             at = int(near[preferred(order[near], losses, tolerance, len(near) - 1, False, int(enough))[0]])
         return at
 
-    def _fit_all(self, make: Callable[..., Fit], allowed: Mask, terms: Terms) -> tuple[list[Fit], list[Mask]]:
+    def _fit_all(
+        self, make: Callable[..., Fit], allowed: Mask, terms: ColumnTerms
+    ) -> tuple[list[Fit], list[Mask]]:
         """Return the fit of each candidate, and the columns that it uses."""
         every = np.flatnonzero(allowed)
         fits, used = [make(every)], [allowed]
@@ -249,18 +183,18 @@ class FewColumns:
             is_same = np.array_equal(half, used[-1])
             fits.append(fits[-1] if is_same else make(np.flatnonzero(half)))
             used.append(half)
-        scale = terms.relative() * fits[0].scale_of_gain()
+        scale = fits[0].scale_of_gain() / terms.worth
         for penalty, before in zip(_PENALTIES, in_use[_HALVINGS + 1 : -1], strict=False):
-            charge = np.where(terms.paid(before), 0.0, penalty * scale)
+            charge = np.where(_paid(before, terms), 0.0, penalty * scale)
             fit = make(every, charge[every])
             mask = fit.used_columns(len(allowed))
-            paid = terms.paid(mask)
+            paid = _paid(mask, terms)
             # The other columns of a group that is paid for are free.
             if (paid & ~mask & (charge > 0.0))[every].any():
                 fit = make(every, np.where(paid, 0.0, charge)[every])
                 mask = fit.used_columns(len(allowed))
             fits.append(fit)
-            used.append(mask | (terms.always & allowed))
+            used.append(mask | (terms.keep & allowed))
         if is_like and (kept := self.used[-1] & allowed).any():
             return [*fits, make(np.flatnonzero(kept))], [*used, kept]
         return [*fits, fits[self.at]], [*used, used[self.at]]
@@ -279,14 +213,20 @@ class FewColumns:
         ]  # fmt: skip
 
 
-def _half(fit: Fit, used: Mask, before: Mask, terms: Terms) -> Mask:
+def _half(fit: Fit, used: Mask, before: Mask, terms: ColumnTerms) -> Mask:
     """Return half of the columns that a fit uses, or two, and those that are always used; groups count as one."""
     importance = np.zeros(len(used))
     importance[used] = fit.importances()
-    units = np.unique(terms.unit[used])
-    worth = np.bincount(terms.unit, importance, len(used)) / np.maximum(terms.relative(), 1e-12)
-    worth[terms.unit[before]] *= _IN_USE  # `before` may repeat a group: an assignment multiplies it once
-    worth[terms.unit[terms.always]] = np.inf
-    n_kept = max(2, len(units) // 2, int(np.isinf(worth[units]).sum()))
-    kept: Mask = used & np.isin(terms.unit, units[np.argsort(-worth[units], kind="stable")[:n_kept]])
+    groups = np.unique(terms.group[used])
+    worth = np.bincount(terms.group, importance, len(used)) * terms.worth
+    worth[terms.group[before]] *= _IN_USE  # `before` may repeat a group: an assignment multiplies it once
+    worth[terms.group[terms.keep]] = np.inf
+    n_kept = max(2, len(groups) // 2, int(np.isinf(worth[groups]).sum()))
+    kept: Mask = used & np.isin(terms.group, groups[np.argsort(-worth[groups], kind="stable")[:n_kept]])
     return kept
+
+
+def _paid(used: Mask, terms: ColumnTerms) -> Mask:
+    """Return the columns that cost nothing beside those used."""
+    free: Mask = np.isin(terms.group, terms.group[used | terms.keep])
+    return free

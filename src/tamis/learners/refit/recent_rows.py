@@ -52,7 +52,7 @@ class RecentRows:
         self.blocks, self.tail, self.n_rows = blocks, tail, n_rows
 
     def __deepcopy__(self, memo: dict[int, Any]) -> RecentRows:
-        return RecentRows(self.blocks, self.tail, self.n_rows)
+        return self
 
     def with_rows(self, block: Block, max_rows: int) -> RecentRows:
         """Return the last `max_rows` rows after appending a block, which must not be written to later.

@@ -25,6 +25,7 @@ from tamis._shapes import state_error
 from tamis._validation import (
     Array,
     Floats,
+    Mask,
     Rows,
     as_classes,
     as_column,
@@ -37,12 +38,14 @@ from tamis._validation import (
     reject_nonfinite,
 )
 from tamis._validation.parameters import COLUMNS, GROUPS, SEED, Kind, check_parameters, integer, parameter
+from tamis.base.column_terms import ColumnTerms
 from tamis.base.declarations import Claims
+from tamis.base.prices import PRICES
 from tamis.base.rows import check_columns
 from tamis.drift import DETECTOR, DriftDetector
 from tamis.errors import DataError
 from tamis.learners.dense_rows import Wrapper
-from tamis.learners.refit.few_columns import FewColumns, Terms, terms_of
+from tamis.learners.refit.few_columns import FewColumns
 from tamis.learners.refit.fit import Fit
 from tamis.learners.refit.libraries import NAMES, accepts_weights, library_of, new_recipe
 from tamis.learners.refit.recent_rows import Block, RecentRows
@@ -58,7 +61,7 @@ _ESTIMATOR = Kind(
 )
 
 
-_PRICES = Kind("prices by column", lambda value: isinstance(value, Mapping) or np.ndim(value) == 1)
+_KEPT = Kind("a list of columns", lambda value: isinstance(value, list | tuple))
 
 
 def _has(name: str) -> Any:
@@ -102,10 +105,12 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
         ``"few"``: each refit fits several candidates with fewer and fewer columns (10 with LightGBM, 6 with other
         estimators), and the one that predicted best since the last fit is used, or one that is as good and cheaper; see
         Notes.
-    prices : mapping of columns to float, or array of shape (n_features,), optional
+    prices : float, array, mapping of column to float, or PriceList, optional
         With ``features="few"``: what it costs to use a column; 1 if it is not named.
-    keep, exclude : list of int or str, or bool mask, optional
-        With ``features="few"``: columns that are always used, and columns that are never used.
+    keep : list of int or str, optional
+        With ``features="few"``: columns that are always used.
+    exclude : list of int or str, or bool mask, optional
+        With ``features="few"``: columns that are never used.
     groups : sequence of sequences of columns, optional
         With ``features="few"``: columns that are paid once, such as the codes of one category. The price is that of the
         most expensive one.
@@ -229,8 +234,8 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
     dtype: str = parameter("float64", "float32", default="float64")
     random_state: int = parameter(SEED[0], default=0)
     features: str = parameter("all", "few", default="all")
-    prices: Any = parameter(_PRICES, None, default=None)
-    keep: Any = parameter(COLUMNS, None, default=None)
+    prices: Any = parameter(*PRICES, None, default=None)
+    keep: Any = parameter(_KEPT, None, default=None)
     exclude: Any = parameter(COLUMNS, None, default=None)
     groups: Any = parameter(GROUPS, None, default=None)
 
@@ -336,14 +341,30 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
         self._fit_: Fit | None = None
         self._few_: FewColumns | None = None
         if self.features == "few":
-            self._terms()  # they are validated before any row is learned
+            self._terms()  # validated before any row is learned
             self._few_ = FewColumns(self.n_features_in_, library_of(recipe) == "lightgbm")
         self._n_fitted_ = 0  # rows of the last fit
         self._error_total_ = 0.0  # absolute errors since the last fit, for a drift detector
         self._detector_: DriftDetector | None = None if self.on_drift is None else new_detector(self.on_drift)
 
-    def _terms(self) -> Terms:
-        return terms_of(self.prices, self.keep, self.exclude, self.groups, self.n_features_in_, self._names())
+    def _terms(self) -> ColumnTerms:
+        """Return the prices, the columns that are always used, and the groups."""
+        names, prices = self._names(), 1.0 if self.prices is None else self.prices
+        columns: list[Any] = list(names or range(self.n_features_in_))
+        if isinstance(prices, Mapping):
+            prices = dict.fromkeys(columns, 1.0) | dict(prices)
+        terms = ColumnTerms.of(prices, self.keep, self.groups, columns, is_named=names is not None)
+        excluded = self._excluded()
+        if (terms.keep & excluded).any() or excluded.all():
+            raise ValueError(
+                "exclude must leave the columns of keep, and at least one, got"
+                f" exclude={self.exclude!r} and keep={self.keep!r}."
+            )
+        return terms
+
+    def _excluded(self) -> Mask:
+        excluded = columns_of(self.exclude, self.n_features_in_, self._names(), "exclude")
+        return np.isin(np.arange(self.n_features_in_), excluded)
 
     def _recipe(self) -> Any:
         """Return an unfitted estimator."""
@@ -458,7 +479,7 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
 
     def _usable(self, columns: NDArray[np.intp] | None) -> NDArray[np.intp] | None:
         """Return the columns that a fit may use, of those selected; None: all."""
-        if self._few_ is None or not (never := self._terms().never).any():
+        if self._few_ is None or not (never := self._excluded()).any():
             return columns
         return np.flatnonzero(~never) if columns is None else columns[~never[columns]]
 
@@ -582,7 +603,7 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         few = self._few_
-        mask = few.used[-1].copy() if few is not None and few.fits else ~self._terms().never
+        mask = few.used[-1].copy() if few is not None and few.fits else ~self._excluded()
         return np.flatnonzero(mask) if indices else mask
 
     @_selects()  # type: ignore[untyped-decorator]

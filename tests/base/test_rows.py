@@ -160,8 +160,11 @@ def test_refused_batch_leaves_no_trace(verb: str, learned: bool, rows: Any, y: A
     if learned:
         selector.partial_fit(X, Y)
     before = dict(vars(selector))
-    with pytest.raises(ValueError, match=r"\w+"):
-        getattr(selector, verb)(rows, y, sample_weight=weight)
+    if verb == "partial_fit" and not len(rows):
+        selector.partial_fit(rows, y)  # a poll of a queue may return nothing
+    else:
+        with pytest.raises(ValueError, match=r"\w+"):
+            getattr(selector, verb)(rows, y, sample_weight=weight)
     assert list(vars(selector)) == list(before)
     assert all(vars(selector)[name] is value for name, value in before.items())
 

@@ -606,7 +606,7 @@ def test_none_is_not_named_and_nan_is_missing() -> None:
         ([{"a": 1.0, "b": "3"}], "Column 'b' contains '3', which is text"),
         ([{"a": np.inf}], "infinity in column 'a' of row 0"),
         ([{"a": 1.0}, {"a": 1.0, "c": -np.inf}], "infinity in column 'c' of row 1"),
-        ([], r"X must be a list of dicts, a frame or \(CSR matrix, names\), got \[\]"),
+        (["a"], r"X must be a list of dicts, a frame or \(CSR matrix, names\), got \['a'\]"),
         (np.ones((1, 2)), "X must be a list of dicts"),
         ((sp.csr_matrix(np.eye(2)), ["a"]), "X has 2 columns and 1 distinct names"),
         ((sp.csr_matrix(np.eye(2)), ["a", "a"]), "X has 2 columns and 1 distinct names"),

@@ -139,6 +139,7 @@ class RiverClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: igno
 
     def fit(self, X: Any, y: Any) -> Self:
         """Reset, then learn from these rows in order."""
+        as_rows(X)  # before anything changes; `partial_fit` accepts a batch of no rows
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         return self.partial_fit(X, y)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tamis.dependence.autocorrelation import variance_inflation
-from tamis.summaries.paired_losses import PairedLosses, preferred
+from tamis.summaries.paired_losses import PairedLosses
 
 
 def few_columns(X, y, make, importance, refits, window, penalties=()):
@@ -61,6 +61,16 @@ def few_columns(X, y, make, importance, refits, window, penalties=()):
         inflation = variance_inflation(differences - differences.mean(axis=1, keepdims=True)).max()
         return result, np.full(len(labels), 1 / inflation)
 
+    def replace(sizes, paired, tolerance, enough):
+        behind, error = paired.behind()
+        good = [i for i in range(len(sizes)) if behind[i] <= error[i] and behind[i] <= tolerance]
+        is_better = behind[-1] > 2 * error[-1] + 2 / len(paired)
+        if not is_better:
+            good = [i for i in good if sizes[i] < sizes[-1]]
+            if len(paired) < enough:
+                good = [i for i in good if error[i] <= tolerance and error[-1] <= tolerance]
+        return min(((sizes[i], behind[i], i) for i in good), default=(0, 0, len(sizes) - 1))[2], is_better
+
     def choose():
         paired = PairedLosses(len(names), 3000)
         for block in evidence:
@@ -68,11 +78,11 @@ def few_columns(X, y, make, importance, refits, window, penalties=()):
         sizes = np.array([len(used[name]) for name in names])
         tolerance = 0.05 * max(1 - paired.mean().min(), 0)
         enough = max(1000, int(100 / (np.bincount(fitted_on) / len(fitted_on)).min()))
-        at, why = preferred(sizes, paired, tolerance, len(names) - 1, False, enough)
+        at, is_better = replace(sizes, paired, tolerance, enough)
         least = 0.45 * sizes[-1]
-        if why == "smaller" and sizes[at] < least:
+        if not is_better and sizes[at] < least:
             near = [i for i, size in enumerate(sizes) if size >= least]
-            at, _ = preferred(sizes[near], paired.select(near), tolerance, len(near) - 1, False, enough)
+            at, _ = replace(sizes[near], paired.select(near), tolerance, enough)
             at = near[at]
         for block, _ in evidence:
             block[:, -1] = block[:, at]

@@ -43,12 +43,12 @@ from typing import Any, Self
 import numpy as np
 
 from tamis._shapes import Shapes
-from tamis._validation import Mask
+from tamis._validation import Floats, Mask
 from tamis.base.column_terms import ColumnTerms
 from tamis.dependence.autocorrelation import variance_inflation
 from tamis.learners.refit.fit import Fit
 from tamis.learners.refit.recent_rows import Block
-from tamis.summaries.paired_losses import PairedLosses, preferred
+from tamis.summaries.paired_losses import PairedLosses
 
 __all__ = ["FewColumns"]
 
@@ -158,15 +158,16 @@ class FewColumns:
 
     def _choose(self, terms: ColumnTerms) -> int:
         """Return the candidate to use next, by the losses of the last fits and the price of their columns."""
-        order = np.unique(terms.total(self.used), return_inverse=True)[1]
-        tolerance = _TOLERANCE * max(1.0 - float(self.losses.mean().min()), 0.0)
+        prices, tolerance = (
+            terms.total(self.used),
+            _TOLERANCE * max(1.0 - float(self.losses.mean().min()), 0.0),
+        )
         share = self.fits[0].fit_once().constant
         enough = max(_ENOUGH, _ENOUGH // 10 / float(share.min())) if len(share) == 2 else _ENOUGH
-        at, why = preferred(order, self.losses, tolerance, len(order) - 1, False, int(enough))
+        at, is_better = _choice(prices, self.losses, tolerance, enough)
         near = np.flatnonzero(self.used.sum(axis=1) >= _SMALLEST_STEP * self.used[-1].sum())
-        if why == "smaller" and at not in near:
-            losses = self.losses.select(near)
-            at = int(near[preferred(order[near], losses, tolerance, len(near) - 1, False, int(enough))[0]])
+        if not is_better and at not in near:
+            at = int(near[_choice(prices[near], self.losses.select(near), tolerance, enough)[0]])
         return at
 
     def _fit_all(
@@ -211,6 +212,20 @@ class FewColumns:
                 self.candidates, self.used, self.losses.mean(), behind, error, strict=True
             )
         ]  # fmt: skip
+
+
+def _choice(prices: Floats, losses: PairedLosses, tolerance: float, enough: float) -> tuple[int, bool]:
+    """Return the candidate that replaces the last one, or the last one, and whether it is better, not just cheaper."""
+    behind, error = losses.behind()
+    is_good = behind <= np.minimum(error, tolerance)
+    is_better = behind[-1] > 2.0 * error[-1] + 2.0 / len(losses)
+    if not is_better:
+        is_sure = (np.maximum(error, error[-1]) <= tolerance) | (len(losses) >= int(enough))
+        is_good &= (prices < prices[-1]) & is_sure
+        if not is_good.any():
+            return len(prices) - 1, False
+    cheapest = is_good & (prices == prices[is_good].min())
+    return int(np.where(cheapest, behind, np.inf).argmin()), bool(is_better)
 
 
 def _half(fit: Fit, used: Mask, before: Mask, terms: ColumnTerms) -> Mask:

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
 import tamis
 from tamis.base import PriceList
-from tamis.base.column_terms import ColumnTerms
+from tamis.base.column_terms import ColumnTerms, name_to_position
+from tamis.evaluate.prequential import run as run_module
 from tamis.rows import FIRES, Auto, ForwardPartialCorrelation, JointScreening
 
 SELECTORS = {
@@ -76,6 +78,37 @@ def test_equal_prices_and_no_terms_change_nothing_and_files_keep_them(name):
         one.partial_fit(F[1000:], y[1000:])
     assert np.array_equal(model.get_support(), loaded.get_support())
     assert model.get_support()[5]
+
+
+@pytest.mark.parametrize(
+    "terms", [{"groups": [["c1", "c8"]]}, {"keep": ["c8"]}, {"prices": dict.fromkeys(NAMES, 2.0)}]
+)
+def test_a_run_of_a_frame_takes_names_and_knows_whether_the_size_is_fixed(terms, monkeypatch):
+    """A baseline of a fixed size is reset when that changes; with groups it changes."""
+    fixed: list[bool] = []
+    make = run_module.make_pairs
+    monkeypatch.setattr(
+        run_module, "make_pairs", lambda *args, **more: fixed.append(more["is_fixed"]) or make(*args, **more)
+    )
+    F, y = rows(1500)
+    for selector in (FIRES(2, **terms), Auto(2, **terms)):
+        result = tamis.prequential((F, y), selector, GaussianNB(), frozen_after=500)
+        assert np.isfinite(result.summary()["frozen_accuracy"])
+        assert selector.get_support()[1]
+        assert selector.get_support()[8] == ("prices" not in terms)
+    assert not any(fixed[:1]) or "prices" in terms
+    pipeline = tamis.StreamPipeline(FIRES(2, **terms), GaussianNB()).fit(F, y)
+    assert ("c8" in pipeline.get_feature_names_out()) == ("prices" not in terms)
+
+
+def test_names_of_a_price_list_become_positions_and_unknown_ones_stay():
+    prices = PriceList(
+        {"a": 1.0, "b": 2.0}, fees=[(["b"], 5.0)], if_known={"b": {"a": 1.0}}, delays={"a": 3.0}
+    )
+    selector = FIRES(1, prices=prices, keep=("b", "z"), groups=[["a", "b"]])
+    name_to_position(selector, ["a", "b"])
+    assert (selector.keep, selector.groups) == ((1, "z"), [[0, 1]])
+    assert selector.prices == PriceList({0: 1.0, 1: 2.0}, [([1], 5.0)], {1: {0: 1.0}}, {0: 3.0})
 
 
 def test_parts_with_the_same_groups_merge():

@@ -6,8 +6,8 @@ selection. A method that adds features one by one multiplies the relevance of ea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tamis._validation import short_repr
 from tamis.base.prices import Column, PriceList, Tariff, check_groups, own_costs, tariff_of
 
-__all__ = ["ColumnTerms"]
+__all__ = ["ColumnTerms", "name_to_position"]
 
 _FREE = 1e-3  # of the smallest positive price: what a free column counts as
 
@@ -76,6 +76,10 @@ class ColumnTerms:
                 worth = first.mean() / np.maximum(first, floor)
         return cls(kept, group, worth, tariff)
 
+    def per_price(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return how much more relevant each feature is than the least relevant one, per unit of its price."""
+        return (scores - scores.min()) * self.worth
+
     def complete(self, masks: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return selections with the kept columns, and all columns of each group that is selected in part."""
         masks = masks | self.keep
@@ -91,3 +95,26 @@ class ColumnTerms:
         if self.tariff is None:
             return masks.sum(axis=1).astype(np.float64)
         return self.tariff.total(np.zeros(masks.shape[1], bool), masks)
+
+
+def name_to_position(model: Any, names: Sequence[str] | None) -> None:
+    """Replace names by positions in the parameters `prices`, `keep`, `exclude` and `groups` of a model.
+
+    A run passes rows without names. Unknown names remain, and are rejected when the model is fitted.
+    """
+    place: dict[Any, int] = {name: at for at, name in enumerate(names or ())}
+
+    def at(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {place.get(name, name): at(part) for name, part in value.items()}
+        if isinstance(value, list | tuple):
+            return type(value)(at(part) for part in value)
+        if isinstance(value, PriceList):
+            parts = {one: at(getattr(value, one)) for one in ("prices", "fees", "if_known", "delays")}
+            return replace(value, **parts)
+        return place.get(value, value) if isinstance(value, str) else value
+
+    params = model.get_params(deep=False) if place and hasattr(model, "get_params") else {}
+    named = {name: at(params[name]) for name in ("prices", "keep", "exclude", "groups") if name in params}
+    if changed := {name: value for name, value in named.items() if params[name] is not None}:
+        model.set_params(**changed)

@@ -120,7 +120,6 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     # Number of categories of a feature that are encoded by their index: for methods that count values.
     _n_exact_categories = 0
 
-    _uses_worth = False  # True: prices count while features are ranked, not afterwards
     _chooses_count = False  # True: `_selection` determines how many features are kept
 
     @abstractmethod
@@ -402,16 +401,8 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         if self._chooses_count:
             mask = self._selection()
         else:
-            scores, n_selected = (
-                self._relevance(),
-                n_to_select(self.n_features_to_select, self.n_features_in_),
-            )
-            mask = top_mask(scores if self._uses_worth else self._per_price(scores), n_selected)
+            mask = top_mask(self._relevance(), n_to_select(self.n_features_to_select, self.n_features_in_))
         return mask if self._terms is None else self._terms.complete(mask)
-
-    def _per_price(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return how much more relevant each feature is than the least relevant one, per unit of its price."""
-        return scores if self._terms is None else (scores - scores.min()) * self._terms.worth
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_seen_")

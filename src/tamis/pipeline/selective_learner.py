@@ -24,6 +24,7 @@ from tamis._shapes import Shapes
 from tamis._validation import Array, Mask, Rows, encode_labels, reject_nonfinite, short_repr
 from tamis._validation.parameters import with_methods
 from tamis.base import RowSelector
+from tamis.base.column_terms import name_to_position
 from tamis.base.row_encoder import class_targets
 from tamis.catalog import CATALOG, find, find_learner
 from tamis.errors import DataError
@@ -397,14 +398,14 @@ def declare_task(task: str, selector: Any, learner: Any) -> None:
 def declare_categories(
     columns: Sequence[int], names: Sequence[str] | None, selector: Any, learner: Any, *, strict: bool = True
 ) -> None:
-    """Pass the positions of categorical features to models with a parameter `categorical` that is None.
+    """Pass positions to models: of categorical features to a parameter `categorical` that is None, of named columns.
 
     Parameters
     ----------
     columns : sequence of int
         Positions of the features whose values are category codes.
     names : sequence of str, optional
-        Names of all features, for messages.
+        Names of all features, in the parameters of models (prices, kept columns, groups) and in messages.
     selector, learner : estimator or None
         They are changed.
     strict : bool, default=True
@@ -415,6 +416,8 @@ def declare_categories(
     DataError
         If a feature is categorical, and the selector has no parameter `categorical`.
     """
+    for model in (selector, learner):
+        name_to_position(model, names)
     if not columns:
         return
     for model in (selector, learner):

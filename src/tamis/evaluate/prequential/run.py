@@ -405,7 +405,9 @@ class Run:
                 learner,
                 self.n_features,
                 self.options,
-                is_fixed=isinstance(self.selector, RowSelector) and not self.selector._chooses_count,
+                is_fixed=isinstance(self.selector, RowSelector)
+                and not self.selector._chooses_count
+                and all(getattr(self.selector, terms, None) is None for terms in ("keep", "groups")),
                 ranks=self.auc is not None,
                 is_regression=self.task is REGRESSION,
                 categorical=features_of(self.stream, self.options)[1],

@@ -778,7 +778,8 @@ class Auto(RowSelector):
                 scores = scores + kept * (1.0 + np.ptp(scores))
                 self._set_own_size(at, int(kept.sum()))
             else:
-                scores = scores if name == "forward" else self._per_price(scores)
+                if self._terms is not None and name != "forward":
+                    scores = self._terms.per_price(scores)
                 self._set_own_size(at, knee(scores, self._sizes[-1]))
             ranks[at] = _places(scores)
         self._ranks = ranks

@@ -333,8 +333,11 @@ class FIRES(RowSelector):
     @property
     def _chooses_count(self) -> bool:  # type: ignore[override]
         """Whether `_selection` selects, although the number is fixed."""
-        if not hasattr(self, "n_seen_"):
-            return False
+        return hasattr(self, "n_seen_") and (self._discounts or self._terms is not None)
+
+    @property
+    def _discounts(self) -> bool:
+        """Whether the scores of redundant features are discounted."""
         return self.redundancy == "discount" or (self.redundancy == "auto" and len(self._models.mu) > 1)
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
@@ -584,7 +587,10 @@ class FIRES(RowSelector):
 
     def _best_of_first(self, n_columns: int, n: int) -> NDArray[np.bool_]:
         """Return which n of the first columns are selected; the others may not be assigned to a feature yet."""
-        scores = self._per_price(self._relevance())[:n_columns]
+        scores = self._relevance()
+        scores = (scores if self._terms is None else self._terms.per_price(scores))[:n_columns]
+        if not self._discounts:
+            return top_mask(scores, n)
         candidates = np.flatnonzero(top_mask(scores, max(n, min(_CANDIDATES, n_columns))))
         if n >= len(candidates) or not self._last_rows.n_rows:
             return top_mask(scores, n)

@@ -215,7 +215,6 @@ class ForwardPartialCorrelation(RowSelector):
         counts_columns=True,
     )
     accepts = Inputs(targets=("binary", "multiclass", "regression"), nan=True, categories=True)
-    _uses_worth = True
     _shapes = f"""
         _recent fixed  _columns (q) int64 in [0, j) distinct
         _known (q) float in [0, 1e150] fill self._known[-1]

@@ -387,3 +387,21 @@ def test_the_command_line_has_few_features(tmp_path: Any, capsys: Any, monkeypat
     ):
         assert main(["run", "up.csv", "--label", "y", "--features", "few", *words]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_names_hold_in_runs_and_pipelines(signs: tuple[Any, Any]) -> None:
+    frame = pd.DataFrame(signs[0], columns=[f"c{j}" for j in range(12)])
+    y = signs[1]
+    terms: dict[str, Any] = {
+        "prices": {"c2": 5.0},
+        "keep": ["c0"],
+        "exclude": ["c11"],
+        "groups": [["c3", "c4"]],
+    }
+    result = prequential(
+        frame.assign(y=y), None, Refit(tree(), **OPTIONS, **terms), label="y", baselines="none"
+    )
+    pipeline = StreamPipeline(None, Refit(tree(), **OPTIONS, **terms)).fit(frame, y)
+    assert "c0" in result.selected()
+    assert "c11" not in result.selected()
+    assert pipeline.get_feature_names_out().tolist() == result.selected()

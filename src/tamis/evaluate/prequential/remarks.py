@@ -80,7 +80,7 @@ def _few_changes(total: dict[str, float]) -> list[str]:
     """Return a remark if the label changes so rarely that the rows are sorted by it, or contain few episodes."""
     n, majority = total.get("n_rows", 0.0), total["majority_accuracy"]
     changes = round((1.0 - total.get("no_change_accuracy", 0.0)) * n)
-    if changes > _FEW_CHANGES or 10 * changes > 2.0 * majority * (1.0 - majority) * n:
+    if n == 0.0 or changes > _FEW_CHANGES or 10 * changes > 2.0 * majority * (1.0 - majority) * n:
         return []
     return [
         f"The label changes only {changes} time{'s' * (changes != 1)} in {n:,.0f} rows: they are sorted by it, or each"

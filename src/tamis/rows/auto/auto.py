@@ -914,8 +914,8 @@ class Auto(RowSelector):
         >>> y = X[:, 4] + X[:, 11] + 0.5 * rng.normal(size=6000) > 0
         >>> parts = [tamis.Auto().fit(X[i : i + 2000], y[i : i + 2000]) for i in range(0, 6000, 2000)]
         >>> merged = tamis.merge_tree(parts)
-        >>> merged.n_seen_, merged.candidate_, merged.get_support(indices=True)
-        (6000, 'forward 2', array([ 4, 11]))
+        >>> merged.n_seen_, merged.get_support(indices=True)
+        (6000, array([ 4, 11]))
         """
         check_choice("when", when, ("after", "before"))
         if self._kind != other._kind:

@@ -32,7 +32,7 @@ BUDGETS = {
     "evaluate": 7339,
     # Raised by 10: what has faded is dropped.
     "summaries": 4428,
-    # Raised by 7: a policy of the same values for every row says so.
+    # Raised by 7: the verdict on a policy of the same values for every row.
     "cells": 4739,
     "report": 967,
     # Raised by 119: prices, kept columns and groups of any selector; importances for scikit-learn.

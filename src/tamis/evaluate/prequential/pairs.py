@@ -56,7 +56,7 @@ class Tested:
         The labels including those of `due`.
     scale : RunningScale or None
     labels : ndarray or None
-        The labels of which each has scores that are ranked, if those of two classes are not.
+        The labels whose scores are ranked, one against the rest, if those of two classes are not.
     positive : object
         The label whose scores are ranked, of two; None: scores are not requested, or not of two classes.
     n_selected : int

@@ -200,3 +200,19 @@ def test_streams_tell_what_they_are(file):
     assert repr(stream) == f"TableStream({file}, 16 features, label 'y')"
     assert "<b>TableStream</b>" in stream._repr_html_()
     assert repr(load_dataset("electricity")).startswith("DatasetStream(electricity, 45,312 rows, 8 features")
+
+
+def test_numbers_in_several_units_are_named_and_codes_are_not(tmp_path):
+    heights = [f"{160 + i % 30}cm" if i % 3 else f"{5 + i % 2}'{i % 12}\"" for i in range(90)]
+    codes = [f"{i % 9}{'ABCDEFGH'[i % 8]}" for i in range(90)]
+    rows = [
+        "height,seat,y",
+        *(
+            f'"{h.replace(chr(34), chr(34) * 2)}",{c},{i % 2}'
+            for i, (h, c) in enumerate(zip(heights, codes, strict=True))
+        ),
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    found = [text for text in look(tmp_path / "t.csv", label="y").warnings if "units" in text]
+    assert len(found) == 1
+    assert found[0].startswith("height contains numbers in several units, such as ")

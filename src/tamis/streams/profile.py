@@ -36,6 +36,7 @@ _NUMBERS = 50  # a label with more distinct numbers than this, and than a tenth 
 _N_LISTED = 4
 _N_MARKERS = 3  # numbers for missing values at each end of a column
 _NAMELESS = "(no name)"
+_MEASURE = re.compile(r"[-+]?\d+(?:[.,]\d+)?\s*(?P<unit>[^\d\s.,:/-][^:/-]{0,12})")  # 165cm, 5'4", 70 kg
 _IDENTIFIER_NAME = re.compile(
     r"(?i:(?:^|[_\W])(?:id|uuid|guid|index|serial|row)s?$|^id[_\W])|^id(?=[A-Z])|(?<=[a-z])I[Dd]$"
 )
@@ -458,15 +459,26 @@ def _note_spelling(profile: TableProfile) -> None:
 
 
 def _note_variants(profile: TableProfile, head: Head, apart: set[str]) -> None:
-    """Note texts that differ only in case, blanks or the form of their letters."""
-
+    """Note texts that differ only in case, blanks or the form of their letters, and numbers in several units."""
     for seen, column in zip(profile.columns, head.columns, strict=True):
         if seen.name in apart or seen.kind not in ("label", "category", "mixed") or seen.n_unique > _DISTINCT:
             continue
         if not is_text(column.type):
             continue
-        variants: dict[str, list[str]] = {}
-        for text in column.drop_null().unique().to_pylist():
+        texts, variants = column.drop_null().unique().to_pylist(), dict[str, list[str]]()
+        measured = {
+            re.sub(r"[\d.,\s]", "", found["unit"]): text
+            for text in texts
+            if (found := _MEASURE.fullmatch(text))
+        }
+        n_measured = sum(_MEASURE.fullmatch(text) is not None for text in texts)
+        if len(texts) >= 10 and n_measured >= 0.9 * len(texts) and 2 <= len(measured) <= 4:
+            listed = _join([*map(repr, measured.values())])
+            profile.warnings.append(
+                f"{seen.name} contains numbers in several units, such as {listed}, read as categories without an order:"
+                " write them in one unit"
+            )
+        for text in texts:
             variants.setdefault(" ".join(normalize("NFKC", text).casefold().split()), []).append(text)
         several = [texts for texts in variants.values() if len(texts) > 1]
         if several:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import inspect
 import pickle
@@ -210,3 +211,18 @@ def test_select_from_model_takes_every_row_selector(entry: Any) -> None:
     np.testing.assert_array_equal(
         np.flatnonzero(model.get_support()), np.sort(np.argsort(-importances, kind="stable")[:2])
     )
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda one: one.__name__)
+def test_a_copy_has_the_bytes_of_the_model(cls: type) -> None:
+    """What two parts of a model share, the parts of its copy share, too."""
+    if not hasattr(cls, "partial_fit") or cls.__name__ == "RiverClassifier":
+        pytest.skip("it cannot be updated, or is not saved")
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(260, 4)), columns=list("abcd"))
+    model = made(cls).partial_fit(X, (X["a"] > 0).to_numpy().astype(int))
+    twin = copy.deepcopy(model)
+    assert tamis.dumps(twin) == tamis.dumps(model)
+    for one in (twin, model):
+        one.partial_fit(X[:60], (X["b"][:60] > 0).to_numpy().astype(int))
+    assert tamis.dumps(twin) == tamis.dumps(model)

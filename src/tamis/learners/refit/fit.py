@@ -6,6 +6,7 @@ The rows and the unfitted estimator can be saved without it, and refitting the e
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -48,7 +49,7 @@ _fitted: WeakKeyDictionary[Fit, Fitted] = WeakKeyDictionary()
 
 
 class Fit:
-    """The rows, the columns and the unfitted estimator of a fit; immutable, so copies of a model share it.
+    """The rows, the columns and the unfitted estimator of a fit; immutable.
 
     Parameters
     ----------
@@ -75,7 +76,12 @@ class Fit:
         self.is_numeric, self.fills, self.penalties = is_numeric, fills, penalties
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Fit:
-        return self
+        # What it shares with the model, the copies share too: their bytes are the same.
+        twin = memo[id(self)] = object.__new__(Fit)
+        vars(twin).update(deepcopy(vars(self), memo))
+        if (value := _fitted.get(self)) is not None:
+            _fitted[twin] = value
+        return twin
 
     def is_valid(self, n_features: int) -> bool:
         """Return whether a loaded fit has columns of these, and a penalty on each."""

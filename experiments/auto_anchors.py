@@ -131,7 +131,7 @@ def summary(cells: list[dict[str, Any]]) -> str:
     found = []
     for key in ("all", "frozen"):
         values = np.array([one[key] for one in cells])
-        values = values[np.isfinite(values)]  # there is no frozen selection of fewer rows
+        values = values[np.isfinite(values)]  # fewer rows have no frozen selection
         error = values.std(ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.nan
         found.append(f"{values.mean():+.2f} ± {error:.2f} ({(values < -1).mean():.0%} below -1)")
     means = [np.mean([one[key] for one in cells]) for key in ("auto", "kept", "changes", "select")]

@@ -497,8 +497,8 @@ def test_a_row_that_takes_two_options_is_told_with_the_command_that_mends_it(cal
     assert "sound (1) contains infinite numbers; add --na inf." in err
     code, out, err = call("run", wrong(here, "1,inf,3,4,on"), "--label", "state", "--missing", "error")
     assert "sound (1) contains infinite numbers: --na inf" in err
-    mended = err.rpartition("Corrected: tamis ")[2].split()
-    assert "--missing mean" in " ".join(mended)
+    corrected = err.rpartition("Corrected: tamis ")[2].split()
+    assert "--missing mean" in " ".join(corrected)
 
 
 def test_what_messages_advise_helps(call, here):

@@ -124,10 +124,10 @@ def test_identifiers_that_repeat_are_excluded(call, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "text"),
     [("a.jsonl", "JSON, UTF-8"), ("a.xlsx", "the first sheet of a workbook"), ("a.txt", "blanks between")],
 )
-def test_the_format_is_named(call, tmp_path, name, told):
+def test_the_format_is_named(call, tmp_path, name, text):
     pytest.importorskip("openpyxl")
     frame = pd.DataFrame({"a": [0.5, 1.5] * 20, "y": [0, 1] * 20})
     writers = {
@@ -136,7 +136,7 @@ def test_the_format_is_named(call, tmp_path, name, told):
     }  # fmt: skip
     writers[name]()
     code, out, _ = call("look", name, "--label", "y")
-    assert (code, told in out) == (0, True)
+    assert (code, text in out) == (0, True)
     assert accuracy(call, ["run", name, "--label", "y", "--batch-size", "10"]) > 0.9
 
 

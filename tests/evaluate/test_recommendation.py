@@ -1,4 +1,4 @@
-"""A recommendation is the fewest columns that are as good as the best, in the honest order."""
+"""A recommendation is the fewest columns that are as good as the best, evaluated test-then-train."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_the_figures_are_those_of_the_printed_command(kind, tmp_path, capsys, mo
     assert main([*every, "--json", "--quiet"]) == 0
     everything = json.loads(capsys.readouterr().out)["summary"][printed["measure"]]
     beside = printed["figures"][f"all_{printed['measure']}"]
-    if printed["chosen"]["selector"] != "none":  # else there is no baseline
+    if printed["chosen"]["selector"] != "none":  # all columns have no baselines
         assert everything == pytest.approx(beside, rel=1e-9)
 
 

@@ -275,7 +275,7 @@ def test_a_selector_limits_the_columns(signs: tuple[Any, Any]) -> None:
     model = Refit(lightgbm(), **OPTIONS, on_change=True, exclude=[11])
     learned(model, X, y, columns=np.array([0, 2, 7, 11]))
     assert set(model.columns_.tolist()) <= {0, 2, 7}
-    assert model.n_fits_ == len(REFITS)  # the same columns are no change
+    assert model.n_fits_ == len(REFITS)  # nothing changed
     model.partial_fit(X[:10], y[:10], columns=np.array([0, 2, 7, 9]))
     assert model.n_fits_ == len(REFITS) + 1
 

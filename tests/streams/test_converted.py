@@ -168,9 +168,9 @@ def test_a_late_key_of_json_is_ignored_with_a_warning(tmp_path):
     (tmp_path / "a.jsonl").write_text("\n".join(rows))
     with pytest.warns(
         UserWarning, match=r"has a key 'new' in row 5,001 that is absent from the first rows"
-    ) as told:
+    ) as found:
         X = np.concatenate([X for X, _ in open_file(tmp_path / "a.jsonl", label="state").batches(100)])
-    assert (len(told), X.shape, X[5000, 0]) == (1, (6000, 2), 7.0)
+    assert (len(found), X.shape, X[5000, 0]) == (1, (6000, 2), 7.0)
 
 
 def test_json_keeps_what_it_says(tmp_path):

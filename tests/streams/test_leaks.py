@@ -76,8 +76,8 @@ def test_numbers_in_the_order_of_a_number(tmp_path, rng):
     assert orders(-y, y)
     assert not orders(y + 0.2 * rng.normal(size=N), y)
     assert not orders(np.zeros(N), y)
-    [told] = warnings_of(tmp_path, a=rng.normal(size=N), cents=np.round(np.exp(y), 4), y=y)
-    assert told == "cents alone predicts every label: is it known before the label? (otherwise --drop cents)"
+    [found] = warnings_of(tmp_path, a=rng.normal(size=N), cents=np.round(np.exp(y), 4), y=y)
+    assert found == "cents alone predicts every label: is it known before the label? (otherwise --drop cents)"
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])
@@ -102,32 +102,32 @@ def test_rows_that_repeat(rng):
 
 def test_a_look_has_all_signs(tmp_path, rng):
     y = rng.choice(["no", "yes"], N)
-    told = warnings_of(
+    found = warnings_of(
         tmp_path, a=rng.normal(size=N), action=np.where(y == "yes", "approved", rng.choice(["denied", "open"], N)),
         death=np.where(y == "yes", rng.integers(80, 92, N), np.nan), y=y,
     )  # fmt: skip
-    assert told == [
+    assert found == [
         "action alone predicts every label: is it known before the label? (otherwise --drop action)",
         "death is present only where y is yes: is it known before the label? (otherwise --drop death)",
     ]
-    [told] = warnings_of(tmp_path, i=range(N), a=rng.normal(size=N), y=np.sort(y))
-    assert told.startswith(
+    [found] = warnings_of(tmp_path, i=range(N), a=rng.normal(size=N), y=np.sort(y))
+    assert found.startswith(
         "the rows are sorted by the label y: it changes once in 1,000 rows; no selection can be judged"
     )
     x = rng.normal(size=(N, 2))
-    [told] = warnings_of(tmp_path, a=[*x[:, 0]] * 2, b=[*x[:, 1]] * 2, y=[*y] * 2)
-    assert told.startswith("50.0 % of the rows repeat the features of an earlier row")
+    [found] = warnings_of(tmp_path, a=[*x[:, 0]] * 2, b=[*x[:, 1]] * 2, y=[*y] * 2)
+    assert found.startswith("50.0 % of the rows repeat the features of an earlier row")
 
 
 def test_labels_spelt_in_several_ways(tmp_path, rng):
     y = rng.choice(["on", "ON", "On ", "off"], N)
-    [told] = warnings_of(tmp_path, a=rng.normal(size=N), city=rng.choice(["Rome", "Oslo"], N), y=y)
-    assert told.startswith("y contains one label in 3 spellings: ")
-    assert told.endswith("; they are read as separate classes, so unify them")
-    [told] = warnings_of(
+    [found] = warnings_of(tmp_path, a=rng.normal(size=N), city=rng.choice(["Rome", "Oslo"], N), y=y)
+    assert found.startswith("y contains one label in 3 spellings: ")
+    assert found.endswith("; they are read as separate classes, so unify them")
+    [found] = warnings_of(
         tmp_path, a=rng.normal(size=N), city=rng.choice(["Rome", "ROME", "Oslo"], N), y=y == "on"
     )
-    assert told.startswith("city contains one text in 2 spellings: ")
+    assert found.startswith("city contains one text in 2 spellings: ")
 
 
 def test_no_selection_is_recommended_for_rows_sorted_by_the_label(rng):

@@ -1,4 +1,4 @@
-"""Few columns by their definition: every candidate is fitted and scored anew with lists and loops."""
+"""Few columns by their definition: every candidate is fitted and scored from scratch with lists and loops."""
 
 import numpy as np
 

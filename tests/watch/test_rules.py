@@ -75,6 +75,7 @@ def test_refuses_other_arguments():
             'state("*") == "used but no longer relevant"',
             "'age' is stale since row 1,200; 11.0% of the reliance is on it.",
         ),
+        ('state("*") != "neither"', "'age' is stale since row 1,200; 11.0% of the reliance is on it."),
         ('psi("*") > 0.2 for 500 rows', "The PSI of 'age' is 0.312, above 0.2 since row 1,200."),
         (
             'missing("age") <= 0.5',

@@ -139,7 +139,8 @@ class RiverClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: igno
 
     def fit(self, X: Any, y: Any) -> Self:
         """Reset, then learn from these rows in order."""
-        as_rows(X)  # before anything changes; `partial_fit` accepts a batch of no rows
+        if not has_rows(X):  # `partial_fit` accepts such a batch
+            as_rows(X)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         return self.partial_fit(X, y)

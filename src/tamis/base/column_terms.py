@@ -83,11 +83,9 @@ class ColumnTerms:
     def complete(self, masks: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return selections with the kept columns, and all columns of each group that is selected in part."""
         masks = masks | self.keep
-        _, number = np.unique(self.group, return_inverse=True)
-        selected = np.zeros((*masks.shape[:-1], number.max() + 1), bool)
-        for at in np.argwhere(masks):
-            selected[(*at[:-1], number[at[-1]])] = True
-        completed: NDArray[np.bool_] = selected[..., number]
+        selected = np.zeros_like(masks)  # in the place of the first column of each group
+        np.logical_or.at(selected.T, self.group, masks.T)
+        completed: NDArray[np.bool_] = selected[..., self.group]
         return completed
 
     def total(self, masks: NDArray[np.bool_]) -> NDArray[np.float64]:

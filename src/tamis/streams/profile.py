@@ -466,13 +466,9 @@ def _note_variants(profile: TableProfile, head: Head, apart: set[str]) -> None:
         if not is_text(column.type):
             continue
         texts, variants = column.drop_null().unique().to_pylist(), dict[str, list[str]]()
-        measured = {
-            re.sub(r"[\d.,\s]", "", found["unit"]): text
-            for text in texts
-            if (found := _MEASURE.fullmatch(text))
-        }
-        n_measured = sum(_MEASURE.fullmatch(text) is not None for text in texts)
-        if len(texts) >= 10 and n_measured >= 0.9 * len(texts) and 2 <= len(measured) <= 4:
+        found = [one for one in map(_MEASURE.fullmatch, texts) if one]
+        measured = {re.sub(r"[\d.,\s]", "", one["unit"]): one[0] for one in found}
+        if len(texts) >= 10 and len(found) >= 0.9 * len(texts) and 2 <= len(measured) <= 4:
             listed = _join([*map(repr, measured.values())])
             profile.warnings.append(
                 f"{seen.name} contains numbers in several units, such as {listed}, read as categories without an order:"

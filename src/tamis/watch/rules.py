@@ -35,7 +35,8 @@ _OPERATORS: dict[type, Callable[..., Any]] = {
 
 
 _RELATIONS: dict[type, str] = {
-    ast.Gt: "above", ast.GtE: "at least", ast.Lt: "below", ast.LtE: "at most", ast.NotEq: "not",
+    ast.Gt: "above", ast.GtE: "at least", ast.Lt: "below", ast.LtE: "at most", ast.Eq: "equal to",
+    ast.NotEq: "not",
 }  # fmt: skip
 _WORDS = {
     "psi": "PSI", "js": "Jensen-Shannon distance", "ks": "Kolmogorov-Smirnov distance", "auc": "AUC",
@@ -149,9 +150,7 @@ class Rule:
             if isinstance(node, ast.Name):
                 return performance.get(node.id, math.nan)
             if isinstance(node, ast.Call):
-                name = str(node.args[0].value)  # type: ignore[attr-defined]
-                measure: str = node.func.id  # type: ignore[attr-defined]
-                return of_feature(measure, feature if name == "*" and feature is not None else name)
+                return of_feature(*_measure_of(node, feature))
             if isinstance(node, ast.BinOp):
                 try:
                     return _OPERATORS[type(node.op)](value(node.left), value(node.right))
@@ -193,9 +192,8 @@ class Rule:
             )
         tree = self._tree()
         if isinstance(tree, ast.Compare) and len(tree.ops) == 1 and isinstance(tree.left, ast.Call):
-            name, measure = str(tree.left.args[0].value), tree.left.func.id  # type: ignore[attr-defined]
-            name = feature if name == "*" and feature is not None else name
-            if measure == "state" and isinstance(tree.ops[0], ast.Eq):
+            measure, name = _measure_of(tree.left, feature)
+            if measure == "state":
                 reliance = of_feature("reliance", name)
                 return f"{name!r} is {of_feature('state', name)} {after}; {reliance:.1%} of the reliance is on it."
             relation = _RELATIONS.get(type(tree.ops[0]))
@@ -206,13 +204,18 @@ class Rule:
         found = []
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
-                name, measure = str(node.args[0].value), node.func.id  # type: ignore[attr-defined]
-                name = feature if name == "*" and feature is not None else name
+                measure, name = _measure_of(node, feature)
                 value = of_feature(measure, name)
                 found.append(f"{measure} of {name!r} {value if isinstance(value, str) else f'{value:.3g}'}")
             elif isinstance(node, ast.Name) and node.id in performance:
                 found.append(f"{_WORDS.get(node.id, node.id)} {performance[node.id]:.3g}")
         return f"{self._body} {after}: {', '.join(dict.fromkeys(found))}."
+
+
+def _measure_of(node: ast.Call, feature: str | None) -> tuple[str, str]:
+    """Return the measure that a call names, and the feature: that of a rule for each, if it names "*"."""
+    name = str(node.args[0].value)  # type: ignore[attr-defined]
+    return node.func.id, feature if name == "*" and feature is not None else name  # type: ignore[attr-defined]
 
 
 def _is_nan(*values: Any) -> bool:

@@ -568,3 +568,47 @@ def test_a_decimal_comma_is_a_number_and_thousands_are_not(call, folder, priced)
     assert "heat = -0.125" in out
     _, out, _ = call("acquire", "d.tamis", said="heat=1,2,3\nq\n")
     assert "heat must be a finite number" in " ".join(out.split())
+
+
+def test_an_implausible_value_is_asked_for_once_more(call, model):
+    """In the terminal and for programs; confirmed, it is recorded."""
+    _, out, _ = call("acquire", model, "-q", said="heat=98.6\nheat=98.6\ncolour=pink\ncolour=pink\nq\n")
+    printed = " ".join(out.split())
+    assert re.search(r"98.6 is outside -?[\d.]+ to [\d.]+: which unit\?", printed)
+    assert printed.count("colour has no value 'pink': choose one of blue, grey, red") == 1
+    assert "heat = 98.6 paid -" in printed
+    assert "colour = pink" in printed
+    lines = [
+        {"feature": "heat", "value": 98.6}, {"feature": "heat", "value": 98.6, "confirmed": True},
+        {"outcome": "no result"}, {"outcome": "lost"}, {"stop": True},
+    ]  # fmt: skip
+    _, out, _ = call("acquire", model, "--json", said="\n".join(map(json.dumps, lines)))
+    found = [json.loads(line) for line in out.splitlines()]
+    assert "which unit?" in found[1]["question"]
+    assert found[2]["observed"] == [["heat", 98.6, False]]
+    assert found[3]["observed"][1:] == [[found[2]["next"], None, True]]
+    assert found[3]["cost"] == found[2]["price"] > 0
+    assert "no result" in found[4]["error"]
+    assert [step["outcome"] for step in found[-1]["path"]] == ["out of range", "no result"]
+
+
+def test_units_and_ranges_are_declared_in_the_price_file(call, folder):
+    (folder / "units.csv").write_text(
+        "heat,0.01,°C,35.1,40.9\nlight,0.01\npressure,0.02,mmHg\ncolour,0.01\n", encoding="utf-8"
+    )
+    content = {"prices": {"heat": 0.01, "light": 0.01, "pressure": 0.02, "colour": 0.01}}
+    content |= {
+        "units": {"heat": {"°C": 1, "°F": [0.5555555556, -17.7777777778]}},
+        "ranges": {"heat": [35.1, 40.9]},
+    }
+    (folder / "units.json").write_text(json.dumps(content), encoding="utf-8")
+    for name, said in (("units.csv", "heat=98.6\nq\n"), ("units.json", "heat=98.6\nheat=98.6 F\nq\n")):
+        code, _, err = call(
+            "train", "table.csv", "--label", "state", "--cost", name, "--method", "fixed-subset", "--set",
+            "n_features=2", "--save", f"{name}.tamis", "--held-out", "0", "-q",
+        )  # fmt: skip
+        assert code == 0, err
+        _, out, _ = call("acquire", f"{name}.tamis", "-q", said=said)
+        printed = " ".join(out.split())
+        assert "98.6 is outside 35.1 to 40.9 °C: which unit?" in printed
+        assert ("heat = 37" in printed) == (name == "units.json")

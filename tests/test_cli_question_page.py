@@ -9,6 +9,7 @@ import pytest
 
 from tamis import FixedSubset
 from tamis.base import PriceList
+from tamis.base.session import limits_of
 from tamis.cli.failure import MisuseError
 from tamis.cli.question_page import QuestionPage, read_wording
 
@@ -45,7 +46,7 @@ def reply(page, message):
 
 
 def test_a_session_is_the_list_of_its_values(page):
-    answers = {0: 37.5, 1: "yes", 2: 0.3}
+    answers = {0: 3.75, 1: "yes", 2: 0.3}
     observed, session = [], page.model.open()
     while True:
         status, found = reply(page, {"observed": observed})
@@ -68,6 +69,18 @@ def test_a_session_is_the_list_of_its_values(page):
     assert session.cost == 3 * 2.0 + 3.0
     _, undone = reply(page, {"observed": observed[:-1]})
     assert undone["question"]["feature"] == observed[-1][0]
+
+
+def test_the_page_asks_before_it_records_an_implausible_value(page):
+    status, found = reply(page, {"observed": [], "feature": 0, "value": "98.6"})
+    low, high = limits_of(page.model, page.model._names().index(0))
+    assert status == 400
+    assert found["question"].startswith(f"98.6 is outside {low:g} to {high:g}: which unit?")
+    _, found = reply(page, {"observed": [], "feature": 0, "value": "98.6", "confirmed": True})
+    assert [(step["value"], step["outcome"]) for step in found["steps"]] == [(98.6, "out of range")]
+    _, found = reply(page, {"observed": [], "outcome": "no result"})
+    assert (found["steps"][0]["outcome"], found["cost"]) == ("no result", found["steps"][0]["price"])
+    assert found["cost"] != "0 EUR"
 
 
 def test_no_session_asks_for_what_the_page_was_told_is_unavailable(page):

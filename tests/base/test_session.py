@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tamis import IFC2F
+import tamis
+from tamis import AACO, IFC2F, AdaptiveIFC2F, FixedSubset
+from tamis.base import PriceList
 from tamis.errors import DataError, StateError
 
 NAMES = ["age", "pulse", "scan", "noise"]
@@ -116,3 +118,67 @@ def test_a_model_is_validated_once_per_observation(model, monkeypatch):
     with pytest.raises(StateError, match="prices_"):
         session.observe(2.0)
     assert session.state() == before
+
+
+@pytest.mark.parametrize("unit", [None, "°F"])
+def test_a_value_outside_the_range_is_questioned_and_converted(rng, unit):
+    y = rng.integers(0, 2, 300)
+    X = np.column_stack([37.0 + y + rng.normal(size=300).clip(-1.9, 1.9), rng.normal(size=300)])
+    prices = PriceList(0.001, units={} if unit is None else {0: {"°C": 1, "°F": (5 / 9, -160 / 9)}})
+    model = IFC2F(prices, order="relevance", random_state=0).fit(X, y)
+    low, high = X[:, 0].min(), X[:, 0].max()
+    session = model.open()
+    assert session.question(37.2, 0) is None
+    assert f"98.6 is outside {low:g} to {high:g}" in session.question(98.6, 0)
+    assert session.question(98.6, 0).count("which unit?") == 1
+    if unit is None:
+        with pytest.warns(UserWarning, match="0: 98.6 is outside .* which unit"):
+            session.observe(98.6, 0)
+        assert session.explain()[0]["outcome"] == "out of range"
+        with pytest.raises(ValueError, match="has no unit '°F': declare it in PriceList"):
+            model.open().observe(98.6, 0, unit="°F")
+        return
+    session.observe(98.6, 0, unit="F")
+    assert (session.explain()[0]["value"], session.explain()[0]["outcome"]) == (pytest.approx(37.0), "value")
+    assert tamis.loads(tamis.dumps(model)).open().question(98.6, 0) == model.open().question(98.6, 0)
+
+
+def test_a_fee_is_paid_for_a_value_without_result(rng):
+    """The draw is paid once: also if its first value had no result, or was a new category."""
+    y = rng.integers(0, 2, 400)
+    X = np.empty((400, 2), dtype=object)
+    X[:, 0], X[:, 1] = np.where(rng.random(400) < 0.3 + 0.4 * y, "wet", "dry"), rng.normal(size=400) + y
+    prices = PriceList(0.01, fees=[([0, 1], 0.02)])
+    for estimator in (AdaptiveIFC2F(prices), IFC2F(prices), AACO(prices), FixedSubset(prices, n_features=2)):
+        model = estimator.set_params(categorical=[0], random_state=0).fit(X, y)
+        session = model.open()
+        first = session.next_feature
+        session.no_result()
+        assert session.cost == pytest.approx(0.03)
+        assert session.next_feature is None or session.next_cost == pytest.approx(0.01)
+        free = model.open()
+        free.observe(None)
+        assert free.cost == 0.0
+        rows = X[:1].copy()
+        rows[0, 0] = "moist"
+        mask = np.zeros((1, 2), dtype=bool)
+        mask[0, first] = True
+        (trace,) = model.acquire(rows, no_result=mask)
+        assert trace.outcomes[0] == "no result"
+        assert trace.cost == pytest.approx(0.02 + 0.01 * len(trace.features))
+        if 0 in trace.features and first != 0:
+            assert trace.values[trace.features.index(0)] == "moist"
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        ({"ranges": {"age": (40, 30)}}, "the range of 'age' is"),
+        ({"ranges": {"age": 3}}, "the range of 'age' is"),
+        ({"units": {"age": {"months": 0}}}, "the unit 'months' of 'age' has 0"),
+        ({"units": {"age": {"months": "twelve"}}}, "the unit 'months' of 'age' has 'twelve'"),
+    ],
+)
+def test_units_and_ranges_are_validated(terms, message):
+    with pytest.raises(ValueError, match=message):
+        PriceList.from_dict({"prices": {"age": 1.0}, **terms})

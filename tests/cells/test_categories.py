@@ -119,10 +119,9 @@ def test_a_session_takes_and_reports_categories(plain):
     text[:, 1] = np.where(X[:, 1] == 1, "yes", "no")
     model = fitted("ETANA", text[:300], y[:300], categorical=CATEGORICAL)
     session = model.open()
-    with pytest.raises(
-        DataError, match="1 has no category 'perhaps': pass one of no, yes, or None if unavailable"
-    ):
-        session.observe("perhaps", 1)
+    with pytest.raises(DataError, match="cannot be a category"):
+        session.observe(["perhaps"], 1)
+    assert session.question("perhaps", 1) == "'perhaps' did not occur in the training rows: is it right?"
     assert session.explain() == []
     session.observe("yes", 1)
     assert session.explain()[0]["value"] == "yes"

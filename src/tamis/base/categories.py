@@ -123,15 +123,19 @@ class Categories:
         categories = cls({j: _by_frequency(column, at) for j, column in raw.items()})
         return categories, categories._fill(rows, raw), names
 
-    def encode(self, X: Any) -> tuple[Rows, list[str] | None]:
+    def encode(self, X: Any, new: float = np.nan) -> tuple[Rows, list[str] | None]:
         """Return encoded rows, and the names of the columns.
 
-        A category that did not occur in `fit` becomes NaN, a missing value.
+        A category that did not occur in `fit` becomes `new`, by default NaN, a missing value.
         """
         if not self.values:
             return as_rows(X)
         raw, rows, names = split_rows(X, list(self.values))
-        return self._fill(rows, raw), names
+        return self._fill(rows, raw, new), names
+
+    def raw(self, X: Any) -> dict[int, list[Any]]:
+        """Return the values of the categorical columns as given, None where missing."""
+        return split_rows(X, list(self.values))[0] if self.values else {}
 
     def extend(self, X: Any) -> tuple[Categories, Rows]:
         """Return the categories, extended by new ones in these rows, and the encoded rows."""
@@ -153,13 +157,13 @@ class Categories:
             ranked[there, j] = rank[code[there].astype(np.int64)]
         return categories, ranked
 
-    def _fill(self, rows: Rows, raw: dict[int, list[Any]]) -> Rows:
+    def _fill(self, rows: Rows, raw: dict[int, list[Any]], new: float = np.nan) -> Rows:
         if not raw:
             return rows
         filled = np.array(rows, dtype=np.float64)
         for j, column in raw.items():
             code = {value: float(at) for at, value in enumerate(self.values.get(j, ()))}
-            filled[:, j] = [code.get(value, np.nan) for value in column]
+            filled[:, j] = [code.get(value, np.nan if value is None else new) for value in column]
         return filled
 
     def decode(self, rows: Array) -> Array:
@@ -181,21 +185,16 @@ class Categories:
         return sizes
 
     def code(self, column: int, name: Any, value: Any) -> float:
-        """Return the code of a category.
+        """Return the code of a category; NaN for one that did not occur in `fit`.
 
         Raises
         ------
         DataError
-            If the column has no such category.
+            If the value cannot be a category.
         """
+        value = _plain([value], name)[0]
         known = self.values[column]
-        value = value.item() if isinstance(value, np.generic) else value
-        if value in known:
-            return float(known.index(value))
-        listed = ", ".join(map(str, known[:12])) + (" ..." if len(known) > 12 else "")
-        raise DataError(
-            f"{name!r} has no category {short_repr(value)}: pass one of {listed}, or None if unavailable."
-        )
+        return float(known.index(value)) if value in known else np.nan
 
 
 def split_rows(X: Any, declared: Any) -> tuple[dict[int, list[Any]], Rows, list[str] | None]:

@@ -51,12 +51,15 @@ from tamis.base.html_repr import html_repr
 from tamis.base.numeric_target import NumericTarget
 from tamis.base.prices import PRICES, PriceList, Tariff, check_groups, own_costs, tariff_of
 from tamis.base.row_sample import RowSample
-from tamis.base.session import Session, State, session_number
+from tamis.base.session import Session, State, limits_of, outcome_of, session_number
 from tamis.errors import DataError
 
 __all__ = ["Acquisition", "CellClassifier"]
 
 _CELLS = 1 << 24  # limits the codes that `_walk` keeps in memory
+_NEW_CATEGORY = -1.0  # in encoded rows
+_NO_RESULT = -np.inf
+_WITHOUT_RESULT = np.int16(-2)  # code of both in `_cells`, where -1 is an unavailable value
 
 Floats = NDArray[np.float64]
 # For each acquisition: rows, positions, values, posteriors after it.
@@ -90,9 +93,11 @@ class Acquisition:
     features : list of str or int
         The features in the order of acquisition; by name if the model has feature names.
     values : list
-        Numbers, or categories.
+        Numbers, or categories; None where a feature was acquired without a result.
     posteriors : ndarray of shape (n_acquired + 1, n_classes)
         Class probabilities before the first value, and after each.
+    outcomes : list of str
+        Of each feature, as in :meth:`Session.explain`.
     """
 
     label: Any
@@ -100,6 +105,7 @@ class Acquisition:
     features: list[Any]
     values: list[Any]
     posteriors: Floats
+    outcomes: list[str]
 
     def __repr__(self) -> str:
         return f"Acquisition({', '.join(self._facts())})"
@@ -156,7 +162,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         _tariff.pairs (p, 2) in [0, c)  _tariff.given (p) float in [0, inf)
         _evidence_model? (its own)  _any_order? (its own)  _target? (its own)
         _sample? (its own)  _sample?.rows? (*, y)  _sample?.classes (k?) labels
-        _n_fitted in [0, 2**62)  _n_since in [0, 2**62)
+        _n_fitted in [0, 2**62)  _n_since in [0, 2**62)  _ranges? (c, 2) float in [-inf, inf] or nan
     """
 
     cost: float | Array | Mapping[str, float] | PriceList
@@ -171,6 +177,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
     prior_: Floats
     candidates_: NDArray[np.int64]
     prices_: Floats
+    _ranges: Floats | None = None  # smallest and largest value of each candidate in `fit`, NaN for categories
 
     _allowed = parameters(
         cost=PRICES,
@@ -226,7 +233,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         """Return the cost of the feature at that position for each row."""
         if not self._tariff.varies:
             return self._tariff.own[position]
-        return self._tariff.following(state.values >= 0)[np.arange(len(position)), position]
+        return self._tariff.following(state.paid_or_known)[np.arange(len(position)), position]
 
     def _start(self, n_rows: int, unavailable: NDArray[np.bool_] | None = None) -> State:
         K = len(self.candidates_)
@@ -241,6 +248,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
             np.full((n_rows, K if self._numbers_count else 0), np.nan),
             np.zeros(n_rows, dtype=bool),
             unavailable,
+            np.zeros((n_rows, K), dtype=bool),
         )
 
     def _first_belief(self) -> Floats:
@@ -323,7 +331,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         is_first = not hasattr(self, "classes_")
         if is_first:
             self._fit(X, y, sample_weight)
-        known = self._rows(X)
+        known = self._rows(X, new_category=np.nan)
         y = as_column(y, known.shape[0], type(self).__name__)
         reject_missing(y)
         at = _copies(sample_weight, known.shape[0])
@@ -353,6 +361,10 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
             self._refit()
         else:
             self._update(known[at], self._encode_labels(y[at]))
+            if self._ranges is not None:
+                self._ranges = _joint_ranges(
+                    self._ranges, _ranges_of(known[at], self.candidates_, self._sizes)
+                )
 
     def _refit(self) -> None:
         """Fit to the rows of the sample."""
@@ -385,7 +397,9 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
         self._sizes = self._categories.sizes(X.shape[1])
-        self._target = NumericTarget(y, self._error_cost()) if self._is_regression else None
+        self._target = (
+            NumericTarget(y, _error_cost(self.misclassification_cost)) if self._is_regression else None
+        )
         if self._target is None:
             codes, self.classes_ = encode_labels(y, np.array([]))
         else:
@@ -398,6 +412,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         self._learn(X, codes)
         self.prices_ = costs[self.candidates_]
         self._tariff: Tariff = self._whole_tariff().take(self.candidates_)
+        self._ranges = _ranges_of(X, self.candidates_, self._sizes)
         self.__dict__.pop("_origin", None)
 
     def predict(self, X: Any) -> Array:
@@ -406,7 +421,8 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         Parameters
         ----------
         X : array-like, CSR matrix or frame of shape (n_rows, n_features)
-            NaN is an unavailable value: it is skipped and costs nothing.
+            NaN is an unavailable value: it is skipped and costs nothing. A category that did not occur in `fit` is paid
+            for, but provides no evidence.
         """
         return self._decide(self._walk(self._rows(X)).posterior)
 
@@ -422,7 +438,9 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
             self._name_of_column(column): list(values) for column, values in self._categories.values.items()
         }
 
-    def acquire(self, x: Any, unavailable: Any = None) -> Acquisition | list[Acquisition]:
+    def acquire(
+        self, x: Any, unavailable: Any = None, *, no_result: Any = None
+    ) -> Acquisition | list[Acquisition]:
         """Return the values acquired for a row, in order, and the class probabilities after each.
 
         Parameters
@@ -432,20 +450,27 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         unavailable : sequence of str or int, or bool array of shape (n_rows, n_features), optional
             Features (names or numbers) that cannot be acquired, for all rows or row by row. They are never requested,
             whereas a missing value is requested without success.
+        no_result : sequence of str or int, or bool array of shape (n_rows, n_features), optional
+            Features that are paid for when they are acquired, but have no result.
 
         Raises
         ------
         ValueError
-            If `unavailable` names an unknown feature, or has another shape.
+            If `unavailable` or `no_result` names an unknown feature, or has another shape.
         """
         if not hasattr(x, "columns") and not sp.issparse(x) and np.ndim(x) == 1:
-            acquisitions = self.acquire(np.asarray(x).reshape(1, -1), unavailable)
+            acquisitions = self.acquire(np.asarray(x).reshape(1, -1), unavailable, no_result=no_result)
             assert isinstance(acquisitions, list)
             return acquisitions[0]
         X = self._rows(x)
+        if (empty := self._unavailable(no_result, X.shape[0], "no_result")) is not None:
+            X = X.tolil() if sp.issparse(X) else np.array(X, dtype=np.float64)
+            rows, position = np.nonzero(empty)
+            X[rows, self.candidates_[position]] = _NO_RESULT
+            X = sp.csr_array(X) if sp.issparse(X) else X
         trace: Purchases = []
         state = self._walk(X, trace, self._unavailable(unavailable, X.shape[0]))
-        return self._acquisitions(state, trace)
+        return self._acquisitions(state, trace, self._categories.raw(x))
 
     def open(self, state: Mapping[str, Any] | None = None, *, unavailable: Any = None) -> Session:
         """Return a session that classifies one row, value by value.
@@ -512,32 +537,45 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
             state.put(alive, part)
             alive, position = alive[position >= 0], position[position >= 0]
             part, code, value = state.take(alive), codes[alive, position], values[alive, position]
-            price = np.where(code >= 0, self._price(part, position), 0.0)
-            self._observe(part, position, code, value)
+            price = np.where(code != -1, self._price(part, position), 0.0)
+            is_empty = code == _WITHOUT_RESULT
+            self._observe(part, position, np.maximum(code, np.int16(-1)), np.where(is_empty, np.nan, value))
+            part.without_result[np.arange(len(alive)), position] = is_empty
             part.spent += price
             state.put(alive, part)
             self._pay(rows[alive], position, code, price, value, part.posterior, bill)
         return state
 
     def _cells(self, X: Rows, rows: Array) -> tuple[Array, NDArray[np.int16]]:
-        """Return the candidates' values in a batch of rows, and their codes."""
+        """Return the candidates' values in a batch of rows, and their codes.
+
+        The code is -1 if a value is unavailable, -2 if it is paid for without evidence.
+        """
         values = X[rows[0] : rows[-1] + 1][:, self.candidates_] if len(rows) else X[:0][:, self.candidates_]
         values = values.toarray() if sp.issparse(values) else np.asarray(values)
-        return values, self._codes(values, np.arange(len(self.candidates_)))
+        codes = self._codes(values, np.arange(len(self.candidates_)))
+        is_category = self._sizes[self.candidates_] > 0
+        is_empty = values == _NO_RESULT
+        if is_category.any():
+            is_empty |= is_category & (values == _NEW_CATEGORY)
+        codes[is_empty] = _WITHOUT_RESULT
+        return values, codes
 
     def _pay(
         self, rows: Array, position: Array, code: Array, price: Floats, value: Array, posterior: Floats,
         bill: _Bill,
     ) -> None:  # fmt: skip
         """Record the acquisitions; unavailable values cost nothing."""
-        acquired = code >= 0
+        acquired = code != -1
         bill.n_features[rows[acquired]] += 1
         bill.cost[rows[acquired]] += price[acquired]
         if bill.trace is not None:
             bill.trace.append((rows[acquired], position[acquired], value[acquired], posterior[acquired]))
 
-    def _acquisitions(self, state: State, trace: Purchases) -> list[Acquisition]:
-        """Return the acquisitions of each row."""
+    def _acquisitions(
+        self, state: State, trace: Purchases, raw: Mapping[int, list[Any]]
+    ) -> list[Acquisition]:
+        """Return the acquisitions of each row; `raw` contains the categories as given."""
         n, first, names = len(state.posterior), self._first_belief()[None], self._names()
         empty = (np.zeros(0, dtype=np.int64),) * 3 + (np.zeros((0, first.shape[1])),)
         rows, position, value, posterior = (np.concatenate(part) for part in zip(empty, *trace, strict=True))
@@ -548,12 +586,18 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         for i in range(n):
             steps = order[bounds[i] : bounds[i + 1]]
             acquired = position[steps].tolist()
-            values = [
-                self._plain_value(at, float(number))
-                for at, number in zip(acquired, value[steps].tolist(), strict=True)
-            ]
+            values, outcomes = list[Any](), list[str]()
+            for at, given in zip(acquired, value[steps].tolist(), strict=True):
+                column = int(self.candidates_[at])
+                is_new, is_empty = column in raw and given == _NEW_CATEGORY, given == _NO_RESULT
+                values.append(
+                    raw[column][i] if is_new else None if is_empty else self._plain_value(at, float(given))
+                )
+                outcomes.append(outcome_of(values[-1], np.nan if is_new else given, limits_of(self, at)))
             after = np.concatenate([first, posterior[steps]])
-            acquisitions.append(Acquisition(label[i], cost[i], [names[at] for at in acquired], values, after))
+            acquisitions.append(
+                Acquisition(label[i], cost[i], [names[at] for at in acquired], values, after, outcomes)
+            )
         return acquisitions
 
     @property
@@ -606,7 +650,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         return [self._name_of_column(column) for column in self.candidates_.tolist()]
 
     def _number(self, position: int, value: Any, name: str | int) -> float:
-        """Return a value of the candidate at a position as a number (the code of a category); NaN for None."""
+        """Return a value of the candidate at a position as a number; NaN for None, and for a new category."""
         column = int(self.candidates_[position])
         if value is not None and column in self._categories.values:
             return self._categories.code(column, name, value)
@@ -619,26 +663,28 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
 
     # -- checks --------------------------------------------------------------------------------------------
 
-    def _unavailable(self, columns: Any, n_rows: int) -> NDArray[np.bool_] | None:
-        """Return which candidates cannot be acquired, shape (n_rows, K), or None if all can."""
+    def _unavailable(
+        self, columns: Any, n_rows: int, parameter: str = "unavailable"
+    ) -> NDArray[np.bool_] | None:
+        """Return which candidates are among columns or cells, shape (n_rows, K), or None if none is."""
         if columns is None:
             return None
         if np.ndim(columns) == 2:
             mask = np.asarray(columns)
             if mask.shape != (n_rows, self.n_features_in_) or mask.dtype != bool:
                 raise ValueError(
-                    f"unavailable has shape {mask.shape} and type {mask.dtype}: pass columns, or a bool array of shape"
+                    f"{parameter} has shape {mask.shape} and type {mask.dtype}: pass columns, or a bool array of shape"
                     f" {(n_rows, self.n_features_in_)}."
                 )
             return mask[:, self.candidates_]
         if isinstance(columns, str) or np.ndim(columns) != 1:
-            raise ValueError(f"unavailable must be a list of columns, got {short_repr(columns)}.")
+            raise ValueError(f"{parameter} must be a list of columns, got {short_repr(columns)}.")
         excluded = np.zeros(self.n_features_in_, dtype=bool)
         for column in columns:
             at = np.flatnonzero([name == column for name in self._column_names()])
             if not len(at) or isinstance(column, bool | np.bool_):
                 raise ValueError(
-                    f"unavailable names {column!r}, which is not a column: pass names of columns."
+                    f"{parameter} names {column!r}, which is not a column: pass names of columns."
                 )
             excluded[at] = True
         barred = excluded[self.candidates_]
@@ -648,9 +694,9 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         """Return the name of each column of the rows, or its number."""
         return list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
 
-    def _rows(self, X: Any) -> Rows:
+    def _rows(self, X: Any, new_category: float = _NEW_CATEGORY) -> Rows:
         check_is_fitted(self)
-        X, names = self._categories.encode(X)
+        X, names = self._categories.encode(X, new_category)
         known = list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
         if names is not None and known is not None and names != known:
             raise DataError(
@@ -673,17 +719,6 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
             new = classes[len(self.classes_)]
             raise DataError(f"Label {new} was not seen in fit: fit again with rows of that class.")
         return codes
-
-    def _error_cost(self) -> float:
-        """Return the cost of a squared error of one variance of a numeric target."""
-        if self.misclassification_cost is None:
-            return 1.0
-        if np.ndim(self.misclassification_cost):
-            raise ValueError(
-                f"misclassification_cost has shape {np.shape(self.misclassification_cost)}: with"
-                " objective='squared-error' give one number, the cost of a squared error of one variance."
-            )
-        return float(self.misclassification_cost)
 
     @property
     def _unit_loss(self) -> float:
@@ -746,6 +781,31 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
             tags.classifier_tags = None
             tags.regressor_tags = RegressorTags()
         return tags
+
+
+def _ranges_of(X: Rows, columns: NDArray[np.int64], sizes: NDArray[np.int64]) -> Floats:
+    """Return the smallest and the largest value of columns, NaN for a category, and where there is none."""
+    values = X[:, columns]
+    values = values.toarray() if sp.issparse(values) else np.asarray(values, dtype=np.float64)
+    known = ~np.isnan(values) & (sizes[columns] == 0)
+    low = np.min(values, axis=0, initial=np.inf, where=known)
+    high = np.max(values, axis=0, initial=-np.inf, where=known)
+    return np.where(known.any(axis=0), (low, high), np.nan).T.copy()
+
+
+def _joint_ranges(some: Floats, more: Floats) -> Floats:
+    """Return the ranges of both."""
+    return np.stack([np.fmin(some[:, 0], more[:, 0]), np.fmax(some[:, 1], more[:, 1])], axis=1)
+
+
+def _error_cost(cost: Any) -> float:
+    """Return the cost of a squared error of one variance of a numeric target."""
+    if np.ndim(cost):
+        raise ValueError(
+            f"misclassification_cost has shape {np.shape(cost)}: with objective='squared-error' give one number, the"
+            " cost of a squared error of one variance."
+        )
+    return 1.0 if cost is None else float(cost)
 
 
 def _effective(n: int, fading: float) -> float:

@@ -31,7 +31,7 @@ __all__ = ["PRICES", "PriceList", "Tariff", "check_groups", "own_costs", "tariff
 
 Floats = NDArray[np.float64]
 Column = str | int
-_KEYS = ("prices", "fees", "if_known", "delays", "delay_price", "currency")
+_KEYS = ("prices", "fees", "if_known", "delays", "delay_price", "currency", "units", "ranges")
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,16 @@ class PriceList:
         Cost of a unit of time.
     currency : str, default=""
         Appended to amounts.
+    units : mapping from column to str, or to mapping from str to float or (float, float), optional
+        The unit of a feature; or its units, its own first, each with the factor (and offset) to the own unit:
+        ``{"temperature": {"°C": 1.0, "°F": (5 / 9, -160 / 9)}}``.
+    ranges : mapping from column to (float, float), optional
+        The range of a feature, beyond which a session asks for the unit; by default that of the rows of `fit`.
 
     Raises
     ------
     ValueError
-        If a price is negative or not finite.
+        If a price is negative or not finite, or a unit or range has another form.
 
     References
     ----------
@@ -88,6 +93,8 @@ class PriceList:
     delays: Mapping[Column, float] = field(default_factory=dict)
     delay_price: float = 1.0
     currency: str = ""
+    units: Mapping[Column, str | Mapping[str, Any]] = field(default_factory=dict)
+    ranges: Mapping[Column, Sequence[float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         table = self.prices if isinstance(self.prices, Mapping) else {"every column": self.prices}
@@ -103,6 +110,31 @@ class PriceList:
         for label, price in [*named, ("delay_price", self.delay_price)]:
             if isinstance(price, bool) or not isinstance(price, int | float) or not 0.0 <= price <= 1e100:
                 raise ValueError(f"{label} is {short_repr(price)}: it must be a number in [0, 1e100].")
+        for name, limits in self.ranges.items():
+            if not _are_numbers(limits, 2) or not limits[0] < limits[1]:
+                raise ValueError(
+                    f"the range of {short_repr(name)} is {short_repr(limits)}: it must be two numbers, the lower first."
+                )
+        for name in self.units:
+            self.factors(name)
+
+    def factors(self, column: Column) -> dict[str, tuple[float, float]]:
+        """Return the factor and the offset of each unit of a feature, its own unit first.
+
+        >>> PriceList(1.0, units={"weight": {"kg": 1, "lb": 0.4536}}).factors("weight")
+        {'kg': (1.0, 0.0), 'lb': (0.4536, 0.0)}
+        """
+        declared = self.units.get(column, {})
+        factors = {}
+        for unit, terms in ({declared: 1.0} if isinstance(declared, str) else dict(declared)).items():
+            pair = [terms, 0.0] if isinstance(terms, int | float) else terms
+            if not isinstance(unit, str) or not _are_numbers(pair, 2) or not pair[0]:
+                raise ValueError(
+                    f"the unit {short_repr(unit)} of {short_repr(column)} has {short_repr(terms)}: give a factor other"
+                    " than 0, or a factor and an offset."
+                )
+            factors[unit] = float(pair[0]), float(pair[1])
+        return factors
 
     @classmethod
     def from_dict(cls, content: Mapping[Any, Any]) -> PriceList:
@@ -123,7 +155,7 @@ class PriceList:
         try:
             parts["fees"] = [([*one["columns"]], one["fee"]) for one in content.get("fees", ())]
             parts["if_known"] = {name: dict(terms) for name, terms in content.get("if_known", {}).items()}
-            parts["delays"] = dict(content.get("delays", {}))
+            parts |= {key: dict(content.get(key, {})) for key in ("delays", "units", "ranges")}
         except (TypeError, KeyError, AttributeError, ValueError):
             raise ValueError(
                 'A price list must look like {"prices": {"age": 0, "sodium": 1}, "fees": [{"columns": ["sodium"],'
@@ -165,7 +197,7 @@ class PriceList:
         ValueError
             If the list names an unknown feature, or has no price for one.
         """
-        known, named = set(columns), set(self.delays)
+        known, named = set(columns), {*self.delays, *self.units, *self.ranges}
         for members, _ in self.fees:
             named |= set(members)
         for name, terms in self.if_known.items():
@@ -181,6 +213,14 @@ class PriceList:
             name: float(price[name]) + self.delay_price * float(self.delays.get(name, 0.0))
             for name in columns
         }
+
+
+def _are_numbers(values: Any, n: int) -> bool:
+    is_pair = isinstance(values, Sequence) and not isinstance(values, str) and len(values) == n
+    return is_pair and all(
+        isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value)
+        for value in values
+    )
 
 
 PRICES = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Protocol
@@ -11,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._guard import ThreadSafe, lock_of
-from tamis._validation import Array
+from tamis._validation import Array, is_missing, short_repr
 from tamis.base.html_repr import html_repr
+from tamis.base.prices import PriceList
 from tamis.errors import DataError
 
-__all__ = ["Session", "State", "session_number"]
+__all__ = ["Session", "State", "limits_of", "outcome_of", "session_number", "units_of"]
 
 Floats = NDArray[np.float64]
 
@@ -41,6 +43,8 @@ class State:
         Whether a value was provided that had not been requested.
     unavailable : ndarray of shape (n_rows, K), bool
         Declared unavailable in advance: in `asked`, but not a step. Without columns if there are none.
+    without_result : ndarray of shape (n_rows, K), bool
+        Acquired and paid for, but without evidence: no result, or a category that did not occur in `fit`.
     """
 
     values: NDArray[np.int16]
@@ -51,6 +55,13 @@ class State:
     numbers: Floats
     volunteered: NDArray[np.bool_]
     unavailable: NDArray[np.bool_]
+    without_result: NDArray[np.bool_]
+
+    @property
+    def paid_or_known(self) -> NDArray[np.bool_]:
+        """The features whose group has been paid for: known ones, and those acquired without a result."""
+        known: NDArray[np.bool_] = (self.values >= 0) | self.without_result
+        return known
 
     def n_asked(self) -> NDArray[np.int64]:
         """Return the number of values requested or volunteered, for each row."""
@@ -80,7 +91,10 @@ class _Model(Protocol):
     classes_: Array
     candidates_: NDArray[np.int64]
     n_features_in_: int
+    cost: Any
+    _ranges: Floats | None
 
+    def name_of(self, position: int) -> str | int: ...
     def _names(self) -> list[str | int]: ...
     def _reject_invalid_state(self) -> None: ...
     def _start(self, n_rows: int, unavailable: NDArray[np.bool_] | None = None) -> State: ...
@@ -207,8 +221,10 @@ class Session(ThreadSafe):
         Returns
         -------
         list of dict
-            One per value: "feature", "value" (None if unavailable), "paid" (False if it was provided without being
-            requested), "cost" and "posterior".
+            One per value: "feature", "value" (None if unavailable or without a result), "paid" (False if it was
+            unavailable, or provided without being requested), "cost", "posterior" and "outcome": "value", "out of
+            range" (of the values in `fit`, or of the declared range), "new category" (one that did not occur in `fit`),
+            "no result" or "unavailable".
         """
         return [dict(step) for step in self._steps]
 
@@ -227,8 +243,12 @@ class Session(ThreadSafe):
 
     # -- observations --------------------------------------------------------------------------------------
 
-    def observe(self, value: Any, feature: str | int | None = None) -> None:
+    def observe(self, value: Any, feature: str | int | None = None, *, unit: str | None = None) -> None:
         """Record the value of a feature. If it raises, the session is unchanged.
+
+        A value outside the range of the rows of `fit`, or outside the declared range, is recorded with a warning;
+        `question` returns the question to ask before. A category that did not occur in `fit` is paid for, but provides
+        no evidence.
 
         Parameters
         ----------
@@ -236,18 +256,92 @@ class Session(ThreadSafe):
             None (or NaN): the value is unavailable. It costs nothing and is not requested again.
         feature : str or int, optional
             By default `next_feature`. Any other feature is free evidence: it costs nothing and is used immediately.
+        unit : str, optional
+            A unit declared in ``PriceList(units=...)``, from which the value is converted; by default the feature's
+            own. With it, no warning is given.
+
+        Raises
+        ------
+        ValueError
+            If the session is finished, the feature is unknown or was observed before, or the unit was not declared.
+        DataError
+            If the value is infinite or not a number.
+        """
+        position = self._position_to_observe(feature)
+        value = self._in_own_unit(position, value, unit)
+        outcome = self._outcome(position, value)
+        if outcome == "out of range" and unit is None:
+            warnings.warn(f"{self._names[position]}: {self.question(value, feature)}", stacklevel=3)
+        self._record(position, value, outcome)
+
+    def no_result(self, feature: str | int | None = None) -> None:
+        """Record that a feature was acquired without a result: its price is paid, and it is not requested again.
+
+        Parameters
+        ----------
+        feature : str or int, optional
+            By default `next_feature`. Any other feature costs nothing.
 
         Raises
         ------
         ValueError
             If the session is finished, or the feature is unknown or was observed before.
-        DataError
-            If the value is infinite or not a number, or a category that did not occur in `fit`.
         """
+        self._record(self._position_to_observe(feature), None, "no result")
+
+    def question(
+        self, value: Any, feature: str | int | None = None, *, unit: str | None = None
+    ) -> str | None:
+        """Return the question to ask before a value is recorded; None if the value is plausible.
+
+        Parameters
+        ----------
+        value, feature, unit
+            As for `observe`.
+
+        Returns
+        -------
+        str or None
+            For a value outside the range of the feature, such as "98.6 is outside 35.1 to 40.9: which unit?"; for a
+            category that did not occur in `fit`.
+        """
+        position = self._position_to_observe(feature)
+        value = self._in_own_unit(position, value, unit)
+        outcome = self._outcome(position, value)
+        if outcome == "new category":
+            return f"{short_repr(value)} did not occur in the training rows: is it right?"
+        if outcome != "out of range":
+            return None
+        low, high = limits_of(self._model, position)
+        units = list(units_of(self._model, position))
+        own = f" {units[0]}" if units else ""
+        others = f" ({', '.join(units)})" if len(units) > 1 else ""
+        return f"{float(value):g} is outside {low:g} to {high:g}{own}: which unit?{others}"
+
+    def _outcome(self, position: int, value: Any) -> str:
+        return outcome_of(
+            value,
+            self._model._number(position, value, self._names[position]),
+            limits_of(self._model, position),
+        )
+
+    def _in_own_unit(self, position: int, value: Any, unit: str | None) -> Any:
+        if unit is None or is_missing(value):
+            return value
+        name, units = self._names[position], units_of(self._model, position)
+        known = {_plain_unit(one): terms for one, terms in units.items()}
+        if _plain_unit(unit) not in known:
+            listed = f"use {', '.join(units)}" if units else "declare it in PriceList(units=...)"
+            raise ValueError(f"{name!r} has no unit {short_repr(unit)}: {listed}.")
+        factor, offset = known[_plain_unit(unit)]
+        return factor * self._model._number(position, value, name) + offset
+
+    def _position_to_observe(self, feature: str | int | None) -> int:
         if feature is None and self._position < 0:
             raise ValueError(f"The session is finished: its decision is {self.decision!r}; open another one.")
-        position = self._position if feature is None else self._position_of(feature)
-        number = self._model._number(position, value, self._names[position])
+        return self._position if feature is None else self._position_of(feature)
+
+    def _record(self, position: int, value: Any, outcome: str) -> None:
         if self._names[position] in self.unavailable:
             raise ValueError(f"{self._names[position]!r} is unavailable in this session: open another one.")
         if self._state.asked[0, position]:
@@ -256,14 +350,16 @@ class Session(ThreadSafe):
             )
         with lock_of(self._model):
             self._model._reject_invalid_state()
-            self._add(position, number, paid=not math.isnan(number) and position == self._position)
+            self._add(position, value, outcome, paid=outcome != "unavailable" and position == self._position)
 
-    def _add(self, position: int, number: float, *, paid: bool) -> None:
+    def _add(self, position: int, value: Any, outcome: str, *, paid: bool) -> None:
+        number = self._model._number(position, value, self._names[position])
         at, state = np.array([position]), self._state.take(np.array([0]))  # a copy
         code = self._model._codes(np.array([[number]]), at)[0]
         price = float(self._model._price(state, at)[0]) if paid else 0.0
         state.volunteered |= position != self._position and not math.isnan(number)
         self._model._observe(state, at, code, np.array([number]))
+        state.without_result[0, position] = paid and math.isnan(number)
         state.spent += price
         next_position = int(self._model._next(state)[0])
         step = {
@@ -272,7 +368,10 @@ class Session(ThreadSafe):
             "paid": paid,
             "cost": price,
             "posterior": self._posterior_of(state),
+            "outcome": outcome,
         }
+        if outcome == "new category":
+            step["value"] = value.item() if isinstance(value, np.generic) else value
         # A single C call, which signals do not interrupt.
         vars(self).update(_state=state, _position=next_position, _steps=[*self._steps, step])
 
@@ -295,7 +394,38 @@ class Session(ThreadSafe):
             ) from None
         for feature, value, paid in observed:
             position = self._position_of(feature)
-            self._add(position, self._model._number(position, value, feature), paid=bool(paid))
+            outcome = "no result" if value is None and paid else self._outcome(position, value)
+            self._add(position, value, outcome, paid=bool(paid))
+
+
+def limits_of(model: _Model, position: int) -> tuple[float, float]:
+    """Return the declared range of the candidate at a position, or that of its values in `fit`; NaN for a category."""
+    if isinstance(model.cost, PriceList) and (declared := model.cost.ranges.get(model.name_of(position))):
+        return float(declared[0]), float(declared[1])
+    low, high = (np.nan, np.nan) if model._ranges is None else model._ranges[position].tolist()
+    return low, high
+
+
+def units_of(model: _Model, position: int) -> dict[str, tuple[float, float]]:
+    """Return the factor and the offset of each declared unit of the candidate at a position, its own unit first."""
+    return model.cost.factors(model.name_of(position)) if isinstance(model.cost, PriceList) else {}
+
+
+def outcome_of(value: Any, number: float, limits: tuple[float, float]) -> str:
+    """Return the outcome of a value that was acquired: the number it is encoded as, and its range.
+
+    >>> outcome_of(98.6, 98.6, (35.1, 40.9)), outcome_of("pink", math.nan, (math.nan, math.nan))
+    ('out of range', 'new category')
+    """
+    if value is None:
+        return "unavailable" if math.isnan(number) else "no result"
+    if math.isnan(number):
+        return "unavailable" if is_missing(value) else "new category"
+    return "out of range" if number < limits[0] or number > limits[1] else "value"
+
+
+def _plain_unit(unit: str) -> str:
+    return unit.replace("°", "").strip().casefold()
 
 
 def session_number(value: float | None, feature: str | int) -> float:

@@ -366,7 +366,7 @@ class AACO(BinnedClassifier):
         """Return the next position of each row by (1), -1 to stop; `omitted` rows of the bank are not neighbours."""
         choice = np.full(len(state.asked), -1)
         known, n_asked = state.values >= 0, state.n_asked()
-        key = np.concatenate([known, state.asked, state.unavailable], axis=1)
+        key = np.concatenate([known, state.asked, state.unavailable, state.without_result], axis=1)
         _, first, group = np.unique(key, axis=0, return_index=True, return_inverse=True)
         for g, at in enumerate(first):
             if state.asked[at].all() or n_asked[at] >= self.max_steps:
@@ -380,7 +380,7 @@ class AACO(BinnedClassifier):
             # The area under the curve is computed over all stored rows.
             rows = np.arange(len(self._bank)) if self.objective == "auc" else np.unique(np.concatenate(near))
             losses = self._subset_losses(known[at], subsets, rows)
-            prices = self._tariff.total(known[at], subsets)
+            prices = self._tariff.total(state.paid_or_known[at], subsets)
             budget = np.inf if self.budget is None else float(self.budget)
             for i, own in zip(mine, near, strict=True):
                 loss = losses[:, np.searchsorted(rows, own)].sum(axis=1) / len(own)

@@ -119,7 +119,7 @@ class Offers:
         information = np.where(state.asked, 0.0, information)
         price = np.broadcast_to(self.tariff.own, information.shape)
         if self.tariff.varies:
-            price = self.tariff.following(state.values >= 0)
+            price = self.tariff.following(state.paid_or_known)
         rate = np.divide(information, price, out=np.full(price.shape, np.inf), where=price > 0.0)
         refused = state.asked | (information <= 0.0) | (state.n_asked()[:, None] >= self.max_steps)
         if len(self.tariff.fee):
@@ -138,7 +138,7 @@ class Offers:
         The information of the members is assumed additive, up to the entropy or variance of the class, `left`.
         """
         shared = np.zeros(information.shape)
-        known = state.values >= 0
+        known = state.paid_or_known
         for fee, of_group in zip(self.tariff.fee, self.tariff.member, strict=True):
             member = np.flatnonzero(of_group)
             due = ~known[:, member].any(axis=1)
@@ -481,15 +481,15 @@ class AdaptiveIFC2F(BinnedClassifier):
 
     def _best_two(self, state: State) -> tuple[NDArray[np.int64], Floats, Floats]:
         """Return the best first of two offers, its rate by (3), and the posterior; equal rows are evaluated once."""
-        key = np.concatenate([state.values, state.asked, state.unavailable], axis=1).astype(np.float64)
-        key = np.concatenate([key, state.spent[:, None]], axis=1)
+        parts = state.values, state.asked, state.unavailable, state.without_result, state.spent[:, None]
+        key = np.concatenate([part.astype(np.float64) for part in parts], axis=1)
         _, first, back = np.unique(key, axis=0, return_index=True, return_inverse=True)
         own = state.take(first)
         posterior, table = self._tree.infer(own.values)
         information = self._tree.expected_information(own.values)[1]
         one, rate = self._offers.rates(own, posterior, information)
         pair = np.full(rate.shape, -1.0)
-        price = self._offers.tariff.following(own.values >= 0)
+        price = self._offers.tariff.following(own.paid_or_known)
         for j in range(rate.shape[1]):
             mine = np.flatnonzero((rate[:, j] >= 0.0) & np.isfinite(rate[:, j]))
             if len(mine):
@@ -514,7 +514,7 @@ class AdaptiveIFC2F(BinnedClassifier):
             posterior, after = self._tree.expected_information(state.values)
             k, rate = self._offers.best(state, posterior, after)
             there = (k >= 0) & (rate > 0.0) & (share[:, v] > 0.0)
-            following = self._offers.tariff.following(state.values >= 0)
+            following = self._offers.tariff.following(state.paid_or_known)
             total += np.where(there, share[:, v] * after[rows, k], 0.0)
             paid += np.where(there, share[:, v] * following[rows, k], 0.0)
         return np.divide(total, paid, out=np.full(len(total), np.inf), where=paid > 0.0)

@@ -255,7 +255,8 @@ def baselines(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -
     rows, held = _sides(model, X, X_held)
     if rows.shape[1] <= _WIDE:
         rows, held = (part.toarray() if sp.issparse(part) else part for part in (rows, held))
-        there = ~np.isnan(np.asarray(held, dtype=np.float64))
+        paid = model._rows(X_held)  # new categories included
+        there = ~np.isnan(np.asarray(paid.toarray() if sp.issparse(paid) else paid, dtype=np.float64))
         prices, n_values = _total_prices(model, there), there.sum(axis=1)
         for name, other in _peers(model):
             seen, asked = (indicators(part, model._sizes) for part in (rows, held))

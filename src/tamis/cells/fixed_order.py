@@ -410,10 +410,10 @@ class FixedOrder(BinnedClassifier):
     def _paid(self, codes: Array) -> Floats:
         """Return the price of each value of rows for which the first columns are acquired in order; 0 if missing."""
         if not self._tariff.varies:
-            return np.where(codes >= 0, self._tariff.own[: codes.shape[1]], 0.0)
+            return np.where(codes != -1, self._tariff.own[: codes.shape[1]], 0.0)
         known, paid = np.zeros((len(codes), len(self.candidates_)), dtype=bool), np.zeros(codes.shape)
         for k in range(codes.shape[1]):
-            there = codes[:, k] >= 0
+            there = codes[:, k] != -1
             paid[there, k] = self._tariff.following(known[there])[:, k]
             known[:, k] = there
         return paid
@@ -481,9 +481,10 @@ class FixedOrder(BinnedClassifier):
         state = self._start(len(rows))
         if unavailable is not None:
             codes, values = np.where(unavailable, np.int16(-1), codes), np.where(unavailable, np.nan, values)
-        alive = np.arange(len(rows))
+        alive, paid, prices, given = np.arange(len(rows)), codes, self._paid(codes), values
+        if (codes < -1).any():  # paid for, but without evidence
+            codes, values = np.maximum(codes, np.int16(-1)), np.where(codes >= 0, values, np.nan)
         prefetch = _PosteriorPrefetch(self._evidence_model, values)
-        prices = self._paid(codes)
         for k in range(len(self.candidates_)):
             known, posterior = codes[alive], state.posterior[alive]
             refused = _n_unavailable(unavailable, alive, k)
@@ -501,7 +502,7 @@ class FixedOrder(BinnedClassifier):
                 after = np.where((known[:, k] >= 0)[:, None], prefetch.after(k, alive), posterior[acquired])
             state.posterior[alive], state.stage[alive] = after, k + 1
             at = np.full(len(alive), k)
-            self._pay(rows[alive], at, known[:, k], prices[alive, k], values[alive, k], after, bill)
+            self._pay(rows[alive], at, paid[alive, k], prices[alive, k], given[alive, k], after, bill)
         return state
 
     def _apply_known_values(self, state: State) -> None:

@@ -165,6 +165,40 @@ def _missing_values_cost_nothing(subject: CellSubject) -> None:
         fail("a session in which no value is available has a cost.")
 
 
+def _outcomes(subject: CellSubject) -> None:
+    """In rows and sessions, a feature without a result and a new category are paid for, and provide no evidence."""
+    X, y = subject.data()
+    text, ranges = X.astype(object), np.random.default_rng(0).random(X.shape) < 0.3
+    text[:, 0] = np.where(X[:, 0] > 0.7, "high", "low")
+    text = table("pandas", text, NAMES)
+    model = subject.new(cost=0.01).fit(text.astype(dict.fromkeys(NAMES[1:], float)), y)
+    rows = text.iloc[:30].astype(dict.fromkeys(NAMES[1:], float))
+    rows.iloc[::2, 0] = "a new category"
+    empty = ranges[:30]
+    for i, trace in enumerate(model.acquire(rows, no_result=empty)):
+        session, before = model.open(), None
+        while session.next_feature is not None:
+            before, feature, price = session.posterior, session.next_feature, session.next_cost
+            at = NAMES.index(feature)
+            session.no_result() if empty[i, at] else session.observe(rows.iloc[i, at])
+            step = session.explain()[-1]
+            if step["cost"] != price:
+                fail(f"{step['outcome']}: {step['cost']} is paid of a price of {price}.")
+            if step["outcome"] in ("no result", "new category") and session.posterior != before:
+                fail(f"{step['outcome']}: the posterior changes.")
+        steps, acquired = session.explain(), list(zip(trace.features, trace.outcomes, strict=True))
+        if [(step["feature"], step["outcome"]) for step in steps] != acquired:
+            fail(f"row {i}: session and acquire do not agree on the outcomes.")
+        if not np.isclose(session.cost, trace.cost):
+            fail(f"row {i}: session and acquire do not agree on the cost.")
+        if model.open(session.state()).explain() != steps:
+            fail(f"row {i}: a session opened from a state has other outcomes.")
+    session = model.open()
+    number = next((name for name in session._names if name != NAMES[0]), None)
+    if number is not None and "which unit?" not in str(session.question(1e6, number)):
+        fail("a value far outside the range of the training rows is not questioned.")
+
+
 def _unavailable_features(subject: CellSubject) -> None:
     """Features declared unavailable are never requested, in rows and in sessions alike, and carry no evidence."""
     model, (X, _) = subject.learned(), subject.data(1, 20)

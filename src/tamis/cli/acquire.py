@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tamis.cli.dialogue import Dialogue, amount, decision_text, label_text, rounded, safe_repr
+from tamis.cli.dialogue import (
+    Dialogue,
+    ImplausibleValueError,
+    amount,
+    decision_text,
+    label_text,
+    rounded,
+    safe_repr,
+)
 from tamis.cli.failure import MisuseError
 from tamis.cli.options import OUTPUT, Panel, command
 from tamis.cli.output import terminal
@@ -56,11 +64,13 @@ def acquire(
 
     Notes
     -----
-    At each question: a value; `?` or nothing if it is unavailable; `name=value` to give another value
-    unasked; `q` to decide now.
+    At each question: a value; `?` or nothing if it is unavailable; `-` if it was acquired without a result, and paid
+    for; `name=value` to give another value unasked; `q` to decide now. A value outside the range of the training rows,
+    and a new category, are asked for once more.
 
-    With --json: lines such as {"value": 3.5}, {"value": null}, {"feature": "age", "value": 40} and {"stop": true} on
-    standard input, one line of JSON for each on standard output.
+    With --json: lines such as {"value": 3.5}, {"value": null}, {"outcome": "no result"}, {"feature": "age", "value":
+    40} and {"stop": true} on standard input, one line of JSON for each on standard output. The answer to a "question"
+    about a value is the same line with "confirmed": true, or with a declared "unit".
     """
     if not 0 <= port < 65536:
         raise MisuseError(f"--port {port} must be from 0 to 65535.")
@@ -109,6 +119,14 @@ def _run_json(dialogue: Dialogue) -> None:
     for line in filter(str.strip, sys.stdin):
         try:
             stop = _handle_message(dialogue, line)
+        except ImplausibleValueError as asks:
+            _print_line(
+                {
+                    "question": str(asks), "feature": asks.feature, "value": asks.value, "units": asks.units,
+                    "next": dialogue.session.next_feature,
+                }
+            )  # fmt: skip
+            continue
         except (ValueError, TypeError) as error:
             _print_line({"error": " ".join(str(error).split()), "next": dialogue.session.next_feature})
             continue
@@ -127,12 +145,12 @@ def _handle_message(dialogue: Dialogue, line: str) -> bool:
             f'A line is not valid JSON: write one object, such as {{"value": 3.5}}, on a line, not'
             f" {safe_repr(line.strip())}."
         ) from None
-    if not isinstance(message, dict) or not {"value", "stop", "observed"} & set(message):
-        raise ValueError('A line must be an object with "value", "stop" or "observed".')
+    if not isinstance(message, dict) or not {"value", "outcome", "stop", "observed"} & set(message):
+        raise ValueError('A line must be an object with "value", "outcome", "stop" or "observed".')
     if "observed" in message:
         dialogue.session = dialogue.open(message)
-    elif "value" in message:
-        dialogue.observe(message["value"], message.get("feature"))
+    else:
+        dialogue.handle(message)
     return bool(message.get("stop", False))
 
 
@@ -163,7 +181,8 @@ def _run_interactive(dialogue: Dialogue, quiet: bool) -> None:
         style="bold",
     )
     console.print(
-        "A value; ? if it is unavailable; name=value gives another one; q decides now.", style="dim"
+        "A value; ? if it is unavailable, - if it has no result; name=value gives another one; q decides now.",
+        style="dim",
     )
     if not quiet:
         _bars(console, session.posterior, None)
@@ -187,6 +206,7 @@ def _ask(console: Console, dialogue: Dialogue) -> str | None:
     feature, price = dialogue.session.next_feature, dialogue.session.next_cost
     options = [str(one) for one in dialogue.categories.get(feature or "", [])]
     hint = f" ({', '.join(options)})" if 0 < len(options) <= 8 else ""
+    hint = hint or (f" ({units[0]})" if (units := dialogue.units(feature)) else "")
     console.print(
         f"\n{feature}{hint}, for {amount(dialogue.model, price)}: ", end="", markup=False, style="cyan"
     )
@@ -201,8 +221,10 @@ def _answer(dialogue: Dialogue, answer: str) -> None:
     feature, equals, value = (part.strip() for part in answer.partition("="))
     if not equals:
         feature, value = "", answer
-    observed = None if value in ("", "?") else value
-    dialogue.observe(observed, feature or None)
+    if value == "-":
+        dialogue.no_result(feature or None)
+    else:
+        dialogue.observe(None if value in ("", "?") else value, feature or None)
 
 
 def _bars(console: Console, posterior: dict[Any, float], before: dict[Any, float] | None) -> None:
@@ -240,7 +262,7 @@ def _show_decision(console: Console, dialogue: Dialogue) -> None:
         console.print(f"No value is worth its cost: the {follows}.")
     first = str(session.decision) if session.deviation is None else ""
     for step in steps:
-        value = "unavailable" if step["value"] is None else step["value"]
+        value = step["outcome"] if step["value"] is None else step["value"]
         paid = amount(dialogue.model, step["cost"]) if step["paid"] else "-"
         after = f"  {first} {step['posterior'][first]:.3f}" if first else ""
         console.print(f"  {step['feature']} = {value}  paid {paid}{after}", markup=False)

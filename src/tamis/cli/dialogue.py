@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,29 @@ from tamis.errors import DataError
 if TYPE_CHECKING:
     from tamis.cells import CellClassifier, Session
 
-__all__ = ["Dialogue", "amount", "decision_text", "label_text", "rounded", "safe_repr"]
+__all__ = [
+    "Dialogue", "ImplausibleValueError", "amount", "decision_text", "label_text", "rounded", "safe_repr",
+]  # fmt: skip
 
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+_WITH_UNIT = re.compile(r"([+-]?[\d.,]+(?:[eE][+-]?\d+)?)\s*([^\d\s.,+-][^\d]*)")
+
+
+class ImplausibleValueError(DataError):
+    """A value that is only recorded once it is confirmed: outside the range of its feature, or a new category.
+
+    Attributes
+    ----------
+    feature : str or int
+    value : float or str
+    units : list of str
+        Declared units, in one of which the value may be given; the own unit first.
+    """
+
+    def __init__(self, question: str, feature: Any, value: Any, units: Sequence[str]) -> None:
+        super().__init__(question)
+        self.feature, self.value, self.units = feature, value, list(units)
 
 
 class Dialogue:
@@ -30,12 +50,15 @@ class Dialogue:
     """
 
     advice = "enter ?"  # for an unavailable value
+    confirm = "Enter it again to record it unchanged."  # how to answer a question about a value
 
     def __init__(self, model: CellClassifier, unavailable: Sequence[str] = ()) -> None:
         self.model = model
         self.unavailable = [self._column_key(name) for name in unavailable]
         self.categories = {name: sorted(values, key=str) for name, values in model.categories_.items()}
         self.session: Session = self.open({"observed": []})
+        # The last feature and value that were not yet confirmed.
+        self._questioned: tuple[Any, Any] | None = None
 
     def open(self, state: Mapping[str, Any]) -> Session:
         """Return a session in that state, without unavailable features."""
@@ -61,14 +84,88 @@ class Dialogue:
         except ValueError as error:
             raise MisuseError(f"--{error}") from None
 
-    def observe(self, value: Any, feature: Any = None) -> None:
-        """Add an answer; None means that the value is unavailable."""
+    def observe(
+        self, value: Any, feature: Any = None, *, unit: str | None = None, confirmed: bool = False
+    ) -> None:
+        """Add an answer; None means that the value is unavailable.
+
+        Parameters
+        ----------
+        value : number, str or None
+            A number may be followed by a declared unit: ``"98.6 °F"``.
+        feature : str or int, optional
+            By default the next feature.
+        unit : str, optional
+        confirmed : bool
+            Record the value even if it is outside the range of the feature, or a new category. An answer that is given
+            twice is confirmed.
+
+        Raises
+        ------
+        ImplausibleValueError
+            If the value is implausible, and not confirmed.
+        """
         feature = self.session.next_feature if feature is None else self._column_key(feature)
+        given = (feature, str(value))
         if feature in self.categories and value is not None:
             value = self._category(feature, value)
         elif value is not None:
+            units = self.units(feature)
+            if (
+                units
+                and unit is None
+                and isinstance(value, str)
+                and (parts := _WITH_UNIT.fullmatch(value.strip()))
+            ):
+                value, unit = parts.groups()
             value = self._number(feature, value)
-        self.session.observe(value, None if feature == self.session.next_feature else feature)
+        other = None if feature == self.session.next_feature else feature
+        is_new = value is not None and not confirmed and given != self._questioned
+        if is_new and (question := self.session.question(value, other, unit=unit)):
+            self._questioned = given
+            raise self._implausible(question, feature, value)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the question was answered
+            self.session.observe(value, other, unit=unit)
+
+    def handle(self, message: Mapping[str, Any]) -> None:
+        """Add the answer of a message: "value" or "outcome", and optionally "feature", "unit" and "confirmed"."""
+        feature, outcome = message.get("feature"), message.get("outcome")
+        if outcome == "no result":
+            self.no_result(feature)
+        elif outcome is not None and "value" not in message:
+            raise ValueError(f'"outcome" must be "no result", got {safe_repr(outcome)}.')
+        elif "value" in message:
+            self.observe(
+                message["value"],
+                feature,
+                unit=message.get("unit"),
+                confirmed=message.get("confirmed") is True,
+            )
+
+    def no_result(self, feature: Any = None) -> None:
+        """Add that a feature was acquired without a result; its price is paid."""
+        feature = self.session.next_feature if feature is None else self._column_key(feature)
+        self.session.no_result(None if feature == self.session.next_feature else feature)
+
+    def units(self, feature: Any) -> list[str]:
+        """Return the declared units of a feature, its own first."""
+        from tamis.base.session import units_of  # imports NumPy, and help must be fast
+
+        names = self.model._names()
+        return list(units_of(self.model, names.index(feature))) if feature in names else []
+
+    def _implausible(self, question: str, feature: Any, value: Any) -> ImplausibleValueError:
+        if feature in self.categories:
+            names = [str(one) for one in self.categories[feature]]
+            listed = ", ".join(names[:12]) + (" ..." if len(names) > 12 else "")
+            question = (
+                f"{feature} has no value {safe_repr(value)}: choose one of {listed}; {self.advice} if the value is"
+                f" unavailable. {self.confirm}"
+            )
+        else:
+            question = f"{question} {self.confirm}"
+        return ImplausibleValueError(question, feature, value, self.units(feature))
 
     def _column_key(self, feature: Any) -> Any:
         """Return a column's number where columns have no names."""
@@ -96,14 +193,8 @@ class Dialogue:
 
     def _category(self, feature: Any, value: Any) -> Any:
         known = self.categories[feature]
-        for category in known:
-            if category == value or str(category) == str(value):
-                return category
-        names = [str(one) for one in known]
-        listed = ", ".join(names[:12]) + (" ..." if len(names) > 12 else "")
-        raise DataError(
-            f"{feature} has no value {safe_repr(value)}: choose one of {listed}; {self.advice} if the value is"
-            " unavailable."
+        return next(
+            (category for category in known if category == value or str(category) == str(value)), value
         )
 
     def path(self) -> list[dict[str, Any]]:

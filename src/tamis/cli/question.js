@@ -16,7 +16,11 @@ async function send(observed, more) {
   try {
     const answer = await fetch("/reply", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ observed, ...more }) });
     const found = await answer.json();
-    if (!answer.ok) { at("error").textContent = found.error; return; }
+    if (!answer.ok) {
+      at("error").textContent = found.error;
+      if (found.question) confirmButtons(observed, more, found);
+      return;
+    }
     state = found;
     at("error").textContent = "";
     show();
@@ -24,6 +28,16 @@ async function send(observed, more) {
   } catch {
     at("error").textContent = "No connection: start tamis acquire --serve again; the values on this page are kept.";
   } finally { busy = false; }
+}
+
+function confirmButtons(observed, more, found) {
+  const add = (text, answer) => {
+    const button = node(at("error"), "button", text);
+    button.type = "button";
+    button.addEventListener("click", () => send(observed, { ...more, ...answer }));
+  };
+  for (const unit of found.units) add(`${found.value} ${unit}`, { value: found.value, unit, confirmed: true });
+  if (!found.units.length) add(`Record ${found.value} unchanged`, { confirmed: true });
 }
 
 function show() {
@@ -63,7 +77,7 @@ function show() {
   if (state.number) showNumber(state.number);
   at("steps").replaceChildren();
   for (const step of state.steps) {
-    const value = step.value === null ? "not available" : step.value, price = step.paid ? step.price : "free";
+    const value = step.value === null ? (step.outcome === "unavailable" ? "not available" : step.outcome) : step.value, price = step.paid ? step.price : "free";
     node(at("steps"), "li", `${step.text}: ${value} (${price}), ${step.after}`);
   }
   at("cost").textContent = state.cost;
@@ -96,6 +110,7 @@ at("form").addEventListener("submit", (event) => {
   if (value === "") at("error").textContent = "Enter a value, or choose Not available."; else give(value);
 });
 at("missing").addEventListener("click", () => give(null));
+at("empty").addEventListener("click", () => send(state.observed, { outcome: "no result" }));
 at("undo").addEventListener("click", () => {
   const wasStopped = stopped;
   stopped = false;
@@ -117,6 +132,7 @@ document.addEventListener("keydown", (event) => {
   if (!at("ask").hidden && option) option.click();
   else if (event.key === "u") at("undo").click();
   else if (event.key === "n" && !at("ask").hidden) at("missing").click();
+  else if (event.key === "r" && !at("ask").hidden) at("empty").click();
   else if (event.key === "s") at("stop").click();
 });
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import html
 import json
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ import numpy as np
 
 from tamis._json import null_nonfinite
 from tamis._validation import as_list
-from tamis.cli.dialogue import Dialogue, amount, decision_text, label_text
+from tamis.cli.dialogue import Dialogue, ImplausibleValueError, amount, decision_text, label_text
 from tamis.cli.failure import MisuseError
 from tamis.cli.local_server import LocalHandler, LocalPage
 
@@ -76,7 +77,8 @@ class QuestionPage(LocalPage):
         Parameters
         ----------
         message : dict
-            "observed" as in :meth:`Session.state`; "value" and, for a value given unasked, "feature".
+            "observed" as in :meth:`Session.state`; "value" or "outcome": "no result"; for a value given unasked,
+            "feature"; for one that was questioned, "confirmed" or "unit".
 
         Raises
         ------
@@ -86,15 +88,14 @@ class QuestionPage(LocalPage):
         if not isinstance(message, dict) or not isinstance(message.get("observed"), list):
             raise ValueError('A request must be an object with the list "observed".')
         dialogue = Dialogue(self.model, self.unavailable)
-        dialogue.advice = "choose Not available"
+        dialogue.advice, dialogue.confirm = "choose Not available", ""
         try:
             dialogue.session = dialogue.open({"observed": message["observed"]})
         except TypeError:
             raise ValueError(
                 '"observed" must contain triples of feature, value and whether it was paid.'
             ) from None
-        if "value" in message:
-            dialogue.observe(message["value"], message.get("feature"))
+        dialogue.handle(message)
         return self._state(dialogue)
 
     def _state(self, dialogue: Dialogue) -> dict[str, Any]:
@@ -104,6 +105,7 @@ class QuestionPage(LocalPage):
             {
                 "text": self._text(step["feature"]), "value": step["value"], "paid": step["paid"],
                 "price": self._amount(step["cost"]), "after": self._text_after(step["posterior"]),
+                "outcome": step["outcome"],
             }
             for step in session.explain()
         ]  # fmt: skip
@@ -138,7 +140,9 @@ class QuestionPage(LocalPage):
 
     def _column(self, dialogue: Dialogue, name: Any) -> dict[str, Any]:
         options = [str(one) for one in dialogue.categories.get(name, [])]
-        return {"feature": name, "text": self._text(name), "options": options}
+        return {
+            "feature": name, "text": self._text(name), "options": options, "units": dialogue.units(name),
+        }  # fmt: skip
 
     def _reason(self, dialogue: Dialogue) -> str:
         """Return how much possible answers change the probability of the current decision."""
@@ -146,8 +150,10 @@ class QuestionPage(LocalPage):
         label = session.decision
         items = []
         for value in self._possible_values(dialogue, session.next_feature):
-            other = self.model.open(session.state())
-            other.observe(value)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # representative values may be out of range
+                other = self.model.open(session.state())
+                other.observe(value)
             items.append(other.posterior[label] if session.deviation is None else other.decision)
         low, high = min(items), max(items)
         if session.deviation is not None:
@@ -246,6 +252,10 @@ class _Handler(LocalHandler):
     def _reply(self, body: bytes) -> None:
         try:
             reply = self.page.reply(json.loads(body))
+        except ImplausibleValueError as asks:
+            text = " ".join(str(asks).split())
+            self._send(400, {"error": text, "question": text, "value": asks.value, "units": asks.units})
+            return
         except (ValueError, TypeError, RecursionError) as error:
             self._send(400, {"error": " ".join(str(error).split())})
             return

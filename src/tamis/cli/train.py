@@ -180,11 +180,11 @@ def _prices(text: str) -> Any:
     return result
 
 
-def _listed_prices(path: str, content: str) -> dict[str, float]:
-    """Return the prices of a CSV file, each line a column and its price; a header is skipped."""
+def _listed_prices(path: str, content: str) -> Any:
+    """Return the prices of a CSV file, each line a column, its price, unit and range; a header is skipped."""
     import csv
 
-    result: dict[str, float] = {}
+    result, units, ranges = dict[Any, float](), dict[Any, str](), dict[Any, tuple[float, float]]()
     for number, line in enumerate(csv.reader(content.splitlines()), start=1):
         if not any(part.strip() for part in line):
             continue
@@ -197,6 +197,16 @@ def _listed_prices(path: str, content: str) -> dict[str, float]:
             raise MisuseError(
                 f"--cost {path}, line {number}: write a column and its price, such as scan,0.2."
             )
+        if len(line) > 2 and line[2].strip():
+            units[name] = line[2].strip()
+        if len(line) > 3:
+            try:
+                ranges[name] = float(line[3]), float(line[4])
+            except (ValueError, IndexError):
+                raise MisuseError(
+                    f"--cost {path}, line {number}: write a column, its price, its unit, and its lowest and highest"
+                    " value, such as temperature,0.1,°C,30,45."
+                ) from None
         if name in result:
             raise MisuseError(
                 f"--cost {path}, line {number}: column {name!r} has a price already; keep one of them."
@@ -206,6 +216,13 @@ def _listed_prices(path: str, content: str) -> dict[str, float]:
         raise MisuseError(
             f"--cost {path} has no prices: write a column and its price on each line, such as scan,0.2."
         )
+    if units or ranges:
+        from tamis.base import PriceList
+
+        try:
+            return PriceList(result, units=units, ranges=ranges)
+        except ValueError as error:
+            raise MisuseError(f"--cost {path}: {error}") from None
     return result
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._guard import ThreadSafe, lock_of
-from tamis._validation import Array, is_missing, short_repr
+from tamis._validation import Array, check_number, is_missing, short_repr
 from tamis.base.html_repr import html_repr
 from tamis.base.prices import PriceList
 from tamis.errors import DataError
@@ -99,7 +99,7 @@ class _Model(Protocol):
     def _reject_invalid_state(self) -> None: ...
     def _start(self, n_rows: int, unavailable: NDArray[np.bool_] | None = None) -> State: ...
     def _unavailable(self, columns: Any, n_rows: int) -> NDArray[np.bool_] | None: ...
-    def _next(self, state: State) -> NDArray[np.int64]: ...
+    def _next_within(self, state: State, budget: float) -> tuple[NDArray[np.int64], Floats]: ...
     def _price(self, state: State, position: Array) -> Floats: ...
     def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]: ...
     def _observe(self, state: State, position: Array, code: Array, value: Array) -> None: ...
@@ -146,15 +146,22 @@ class Session(ThreadSafe):
     """
 
     def __init__(
-        self, model: _Model, state: Mapping[str, Any] | None = None, unavailable: Any = None
-    ) -> None:
+        self, model: _Model, state: Mapping[str, Any] | None = None, unavailable: Any = None,
+        budget: float | None = None,
+    ) -> None:  # fmt: skip
         self._model = model
+        if budget is None and isinstance(state, Mapping):
+            budget = state.get("budget")
+        self._budget = math.inf
+        if budget is not None:
+            check_number("budget", budget, low=0.0)
+            self._budget = float(budget)
         self._names = model._names()
         self._steps: list[dict[str, Any]] = []
         before = list(state.get("unavailable", [])) if isinstance(state, Mapping) else []
         refused = model._unavailable([*before, *([] if unavailable is None else unavailable)], 1)
         self._state: State = model._start(1, refused)
-        self._position = int(model._next(self._state)[0])
+        self._position = int(model._next_within(self._state, self._budget)[0][0])
         if state is not None:
             self._replay(state)
 
@@ -239,7 +246,12 @@ class Session(ThreadSafe):
     def state(self) -> dict[str, Any]:
         """Return the session as plain data (JSON); `model.open(state)` resumes it in another process."""
         observed = [[step["feature"], step["value"], step["paid"]] for step in self._steps]
-        return {"observed": observed} | ({"unavailable": self.unavailable} if self.unavailable else {})
+        refused, limit = self.unavailable, self._budget
+        return {
+            "observed": observed,
+            **({"unavailable": refused} if refused else {}),
+            **({"budget": limit} if limit < math.inf else {}),
+        }
 
     # -- observations --------------------------------------------------------------------------------------
 
@@ -344,7 +356,7 @@ class Session(ThreadSafe):
     def _record(self, position: int, value: Any, outcome: str) -> None:
         if self._names[position] in self.unavailable:
             raise ValueError(f"{self._names[position]!r} is unavailable in this session: open another one.")
-        if self._state.asked[0, position]:
+        if any(step["feature"] == self._names[position] for step in self._steps):
             raise ValueError(
                 f"{self._names[position]!r} was observed before: a session accepts each value once."
             )
@@ -361,7 +373,7 @@ class Session(ThreadSafe):
         self._model._observe(state, at, code, np.array([number]))
         state.without_result[0, position] = paid and math.isnan(number)
         state.spent += price
-        next_position = int(self._model._next(state)[0])
+        next_position = int(self._model._next_within(state, self._budget)[0][0])
         step = {
             "feature": self._names[position],
             "value": None if math.isnan(number) else self._model._plain_value(position, number),

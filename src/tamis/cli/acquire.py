@@ -1,4 +1,4 @@
-"""`tamis acquire`: a saved model asks for one value at a time, shows the class probabilities, then decides."""
+"""`tamis acquire`: a saved model asks for one value at a time, then decides; or is replayed on a file of records."""
 
 from __future__ import annotations
 
@@ -19,11 +19,17 @@ from tamis.cli.dialogue import (
     safe_repr,
 )
 from tamis.cli.failure import MisuseError
-from tamis.cli.options import OUTPUT, Panel, command
-from tamis.cli.output import terminal
+from tamis.cli.options import OUTPUT, Force, Panel, command
+from tamis.cli.output import Output, terminal, write_csv
+from tamis.cli.reading import ReadingOptions
+from tamis.cli.train import Table
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from tamis.cells import CellClassifier
+    from tamis.cells.records import RecordsResult
+    from tamis.streams import Stream
 
 __all__ = ["acquire"]
 
@@ -34,6 +40,13 @@ _BAR, _MOST_CLASSES = 24, 6
 @command()
 def acquire(
     model: Annotated[str, typer.Argument()],
+    file: Annotated[str | None, typer.Argument()] = None,
+    *,
+    reading: ReadingOptions,
+    budget: float | None = None,
+    out: Annotated[str | None, OUTPUT] = None,
+    report: Annotated[str | None, OUTPUT] = None,
+    force: Force = False,
     as_json: Annotated[bool, typer.Option("--json"), OUTPUT] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q"), OUTPUT] = False,
     serve: Annotated[bool, Panel("Page")] = False,
@@ -43,12 +56,21 @@ def acquire(
 ) -> None:
     """Classify one case, asking for one value at a time.
 
-    It asks while the next value is worth its cost.
+    It asks while the next value is worth its cost. With a FILE of records, it says which values it would acquire for
+    each, and estimates the cost and the error of doing so.
 
     Parameters
     ----------
     model : MODEL
         A model written by tamis train or tamis.save.
+    file : FILE
+        Records with the columns of the model: CSV, JSON lines, Parquet ...; with --label, cost and error are estimated.
+    budget : PRICE
+        Largest total price of a case.
+    out : FILE
+        Write the policy of each record as CSV.
+    report : FILE
+        Write an HTML report on the records.
     as_json : bool
         Read and write JSON lines, for programs.
     quiet : bool
@@ -78,13 +100,82 @@ def acquire(
         raise MisuseError("--port and --wording are for the page: add --serve.")
     if serve and as_json:
         raise MisuseError("--serve and --json are mutually exclusive: give one of them.")
-    dialogue = Dialogue.load(model, unavailable or ())
-    if serve:
+    if budget is not None and not 0 <= budget < math.inf:
+        raise MisuseError(f"--budget {budget:g} must be 0 or more, and finite.")
+    if file is not None and serve:
+        raise MisuseError(f"--serve asks about one case at a time: omit {file}, or --serve.")
+    if file is None and (out is not None or report is not None):
+        raise MisuseError("--out and --report are for records: give a FILE with one record per line.")
+    dialogue = Dialogue.load(model, unavailable or (), budget)
+    if file is not None:
+        output = Output(as_json, quiet, report, {"--out": out})
+        output.check([model, file], force)
+        _replay(dialogue, file, reading, budget, output)
+    elif serve:
         _serve(dialogue, wording, port)
     elif as_json:
         _run_json(dialogue)
     else:
         _run_interactive(dialogue, quiet)
+
+
+# -- records -----------------------------------------------------------------------------------------------
+
+
+def _replay(
+    dialogue: Dialogue, file: str, reading: ReadingOptions, budget: float | None, output: Output
+) -> None:
+    """Replay the policy on the records of a file."""
+    from tamis.cells.records import replay_records
+
+    model = dialogue.model
+    table = Table.read(_records(model, file, reading))
+    lacking = [name for name in map(str, model._column_names()) if name not in (table.names or ())]
+    if lacking and hasattr(model, "feature_names_in_"):
+        raise MisuseError(
+            f"{file} has no column {lacking[0]!r}, which the model was trained with: add it, empty if unknown."
+        )
+    rows = table.rows(slice(None))
+    rows = rows.select(list(map(str, model.feature_names_in_))) if hasattr(rows, "select") else rows
+    result = replay_records(
+        model, rows, None if reading.label is None else table.y, budget=budget, unavailable=dialogue.unavailable,
+        title=table.title,
+    )  # fmt: skip
+    output.finish(result, {"policy": (output.files["--out"], lambda place: _write_policy(result, place))})
+
+
+def _records(model: CellClassifier, file: str, reading: ReadingOptions) -> Stream:
+    """Open a file of records: the columns of the model, and the label if there is one."""
+    from tamis.streams import open_file
+    from tamis.streams.files import TableStream
+
+    table = reading.table(file)
+    if table is None:
+        return open_file(
+            file, format=reading.format, n_features=model.n_features_in_, zero_based=reading.zero_based
+        )
+    label, options, known = (
+        reading.label_column(),
+        reading.user_options(),
+        set(map(str, model._column_names())),
+    )
+    times = table.times() if reading.times == "parts" else {}
+    unused = [
+        name for name in table.names()
+        if name != label and not known & {name, *(f"{name}.{part}" for part in times.get(name, ()))}
+    ]  # fmt: skip
+    texts = [str(name) for name in model.categories_ if str(name) in table.names()]
+    options |= {"categorical": [*options["categorical"], *texts], "drop": [*options["drop"], *unused]}
+    return TableStream(table, label, **options)
+
+
+def _write_policy(result: RecordsResult, place: str) -> None:
+    columns = result.records()
+    columns["acquired"] = [";".join(map(str, names)) for names in columns["acquired"]]
+    write_csv(place, columns)
+
+
+# -- a page ------------------------------------------------------------------------------------------------
 
 
 def _serve(dialogue: Dialogue, wording: str | None, port: int) -> None:

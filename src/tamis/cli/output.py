@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import itertools
 import json
 import os
@@ -43,6 +45,7 @@ __all__ = [
     "progress",
     "terminal",
     "warnings_in_one_line",
+    "write_csv",
     "write_output",
 ]
 
@@ -186,6 +189,18 @@ def write_output(place: str, write: Callable[[BinaryIO], object]) -> None:
         ) from error
 
 
+def write_csv(place: str, columns: Mapping[str, Iterable[Any]]) -> None:
+    """Write a table as CSV, its texts escaped for spreadsheets; see `write_output`."""
+    from tamis.streams.dialect import escape_formula
+
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    for row in zip(*columns.values(), strict=True):
+        writer.writerow([escape_formula(cell) if isinstance(cell, str) else cell for cell in row])
+    write_output(place, lambda file: file.write(text.getvalue().encode()))
+
+
 def check_outputs(
     inputs: Iterable[str], files: dict[str, str | None], folders: dict[str, str | None] | None = None, *,
     force: bool = False,
@@ -288,9 +303,10 @@ _MARKS = (
     b"tamis sha256 ",
     PICTURE_MARK.encode(),
 )
-# Of tamis screen --out, the truth of tamis generate, events and rejected rows of tamis follow, alerts.
+# Of tamis screen and acquire --out, the truth of tamis generate, events and rejected rows of tamis follow, alerts.
 _BEGINNINGS = (
     b"rank,feature",
+    b"record,decision",
     b'{\n "stream": ',
     b'{"event": "',
     b'{"source": ',

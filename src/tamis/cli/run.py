@@ -19,6 +19,7 @@ from tamis.cli.output import (
     deferred_interrupt,
     terminal,
     warnings_in_one_line,
+    write_csv,
     write_output,
 )
 from tamis.cli.reading import Reading
@@ -263,15 +264,9 @@ class RunOutput(Output):
 
 def _write_names(names: list[str], place: str) -> None:
     """Write one name per line, unquoted, or a table if the path ends in .csv."""
-    import csv
-    import io
+    from tamis.streams.dialect import RANKING
 
-    from tamis.streams.dialect import RANKING, escape_formula
-
-    text = io.StringIO(newline="")
     if Path(place).suffix.lower() == ".csv":
-        rows = ((k, escape_formula(name)) for k, name in enumerate(names, start=1))
-        csv.writer(text).writerows([RANKING, *rows])
+        write_csv(place, dict(zip(RANKING, (range(1, len(names) + 1), names), strict=True)))
     else:
-        text.writelines(f"{name}\n" for name in names)
-    write_output(place, lambda file: file.write(text.getvalue().encode()))
+        write_output(place, lambda file: file.write("".join(f"{name}\n" for name in names).encode()))

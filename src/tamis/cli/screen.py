@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +11,7 @@ import typer
 from tamis.catalog import SCORE_TITLES
 from tamis.cli.failure import INTERRUPTED, MisuseError, suggestion
 from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, command
-from tamis.cli.output import PICTURE_MARK, Output, write_output
+from tamis.cli.output import PICTURE_MARK, Output, write_csv, write_output
 from tamis.cli.ranking import Ranking
 from tamis.cli.reading import Reading
 from tamis.errors import DataError, TamisError
@@ -187,7 +185,7 @@ def _finish(ranking: Ranking, output: Output, error: str | None = None) -> None:
     """Show the ranking, and write it to the requested files."""
     result = ranking.result(output.top, error)
     writers = {
-        "table": (output.files["--out"], lambda place: _write_csv(result.columns, place)),
+        "table": (output.files["--out"], lambda place: _write_table(result.columns, place)),
         "plot": (output.files["--plot"], lambda place: _draw(result, place)),
     }
     options = ("half_life", "dependence", "n_bins", "eps", "level", "redundancy", "restarts")
@@ -209,13 +207,11 @@ def _draw(result: ColumnRanking, place: str) -> None:
     write_output(place, lambda file: figure.savefig(file, format=kind, dpi=150, metadata=signed))
 
 
-def _write_csv(columns: Mapping[str, NDArray[Any]], place: str) -> None:
-    from tamis.streams.dialect import escape_formula
-
-    texts = {"feature": [escape_formula(str(name)) for name in columns["feature"]]}
-    written = {name: texts.get(name, column.tolist()) for name, column in columns.items()}
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(written)
-    writer.writerows(zip(*written.values(), strict=True))
-    write_output(place, lambda file: file.write(text.getvalue().encode()))
+def _write_table(columns: Mapping[str, NDArray[Any]], place: str) -> None:
+    write_csv(
+        place,
+        {
+            name: map(str, column) if name == "feature" else column.tolist()
+            for name, column in columns.items()
+        },
+    )

@@ -523,7 +523,7 @@ class CSVTable(Table):
         if block.startswith(codecs.BOM_UTF8) and (row or (known and self._header)):
             # Within a file it is part of the value, even at the start of a block.
             block = codecs.BOM_UTF8 + block
-        label = self.read_names.index(self.label)
+        label = self.read_names.index(self.label) if self.labels else 0
         for part in self._parse(block, self._column_types(), known).to_batches():
             columns = self._unquote(self._trim(part.columns))
             self._warn_of_rounding(columns, block, known)
@@ -641,6 +641,8 @@ class CSVTable(Table):
         import pyarrow.compute as pc
 
         kind = self.types().get(self.label, pa.string())
+        if not self.label:
+            return "", False
         if self.label in self.text or not (_is_number(kind) or pa.types.is_boolean(kind)):
             return "text", False
         texts = self._first_labels().unique()
@@ -661,7 +663,7 @@ class CSVTable(Table):
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        if self.labels not in ("integers", "numbers", "flags"):
+        if self.labels in ("", "text"):
             return column
         if self.labels == "flags":
             is_flag = pc.match_substring_regex(column, f"^(?:{'|'.join(_FLAGS)})$")

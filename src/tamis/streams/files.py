@@ -268,14 +268,14 @@ def _detect_format(path: str, format: str | None) -> str:
 
 
 class TableStream(FileStream):
-    """Rows of a file with named columns."""
+    """Rows of a file with named columns; without a label column, every label is 0."""
 
     _share_read: float | None = None
 
     def __init__(
         self,
         table: Table,
-        label: str | int,
+        label: str | int | None,
         categorical: Sequence[str] = (),
         drop: Sequence[str] = (),
         missing: str = "keep",
@@ -298,7 +298,7 @@ class TableStream(FileStream):
         }  # fmt: skip
         names, path = table.names(), table.source.name
         self._clock = [names[find_column(name, names, path)] for name in clock]
-        self._label = find_column(label, names, path)
+        self._label = -1 if label is None else find_column(label, names, path)
         text = {name for one in categorical for name in match_columns(one, names, path)}
         dropped = {name for one in drop for name in match_columns(one, names, path)}
         self._check_columns(names, text, dropped)
@@ -308,10 +308,13 @@ class TableStream(FileStream):
         self.n_features = len(self._features)
         self.n_rows = None if drop_unlabelled else table.n_rows
         if self.n_features == 0:
-            raise StreamError(f"{path!r} has no column besides the label {names[self._label]!r}.")
-        declared = table.categories(names[self._label])
-        self.classes = np.array(declared) if declared else None
-        table.text, table.label = text | dropped, names[self._label]
+            rest = "of the model" if label is None else f"besides the label {names[self._label]!r}"
+            raise StreamError(f"{path!r} has no column {rest}.")
+        table.text = text | dropped
+        if label is not None:
+            table.label = names[self._label]
+            declared = table.categories(table.label)
+            self.classes = np.array(declared) if declared else None
         kinds = table.types()
         text = text | {
             name for name in names if table.categories(name) or (name in kinds and is_text(kinds[name]))
@@ -320,7 +323,7 @@ class TableStream(FileStream):
 
     def _check_columns(self, names: list[str], text: set[str], dropped: set[str]) -> None:
         """Raise if the options contradict each other."""
-        label = names[self._label]
+        label = "" if self._label < 0 else names[self._label]
         if label in dropped:
             raise ValueError(f"drop must not contain the label {label!r}: remove it from the list.")
         for name in {label, *text, *dropped}.intersection(self._clock):
@@ -388,7 +391,11 @@ class TableStream(FileStream):
     ) -> Batch:
         """Return the Arrow columns of some rows as numbers and labels."""
         X = self.as_numbers(encoders, columns, n_rows, first_row)
-        return self._with_labels(X, columns[self._label], first_row)
+        return (
+            (X, np.zeros(n_rows))
+            if self._label < 0
+            else self._with_labels(X, columns[self._label], first_row)
+        )
 
     def as_numbers(
         self, encoders: list[ColumnEncoder], columns: list[Any], n_rows: int, first_row: int

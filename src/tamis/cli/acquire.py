@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import sys
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -37,15 +39,44 @@ __all__ = ["acquire"]
 _BAR, _MOST_CLASSES = 24, 6
 
 
+@dataclass
+class _Records(ReadingOptions):
+    """How a file of records is read, and what is written about them.
+
+    Parameters
+    ----------
+    depth : N
+        Largest number of questions in the tree.
+    out : FILE
+        Write the policy of each record as CSV.
+    tree : FILE
+        Write a decision tree for paper (.html or .svg), with its cost and error on the records.
+    report : FILE
+        Write an HTML report on the records.
+    """
+
+    depth: Annotated[int, typer.Option(min=1)] = 4
+    out: Annotated[str | None, OUTPUT] = None
+    tree: Annotated[str | None, OUTPUT] = None
+    report: Annotated[str | None, OUTPUT] = None
+
+    def check(self) -> None:
+        """Raise if options are invalid together."""
+        if self.tree is not None and self.label is None:
+            raise MisuseError(
+                f"--tree {self.tree} needs the outcome of each record: name its column with --label."
+            )
+        if self.tree is not None and Path(self.tree).suffix.lower() not in (".html", ".svg"):
+            raise MisuseError(f"--tree {self.tree} must end in .html or .svg.")
+
+
 @command()
 def acquire(
     model: Annotated[str, typer.Argument()],
     file: Annotated[str | None, typer.Argument()] = None,
     *,
-    reading: ReadingOptions,
+    records: _Records,
     budget: float | None = None,
-    out: Annotated[str | None, OUTPUT] = None,
-    report: Annotated[str | None, OUTPUT] = None,
     force: Force = False,
     as_json: Annotated[bool, typer.Option("--json"), OUTPUT] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q"), OUTPUT] = False,
@@ -67,10 +98,6 @@ def acquire(
         Records with the columns of the model: CSV, JSON lines, Parquet ...; with --label, cost and error are estimated.
     budget : PRICE
         Largest total price of a case.
-    out : FILE
-        Write the policy of each record as CSV.
-    report : FILE
-        Write an HTML report on the records.
     as_json : bool
         Read and write JSON lines, for programs.
     quiet : bool
@@ -104,13 +131,14 @@ def acquire(
         raise MisuseError(f"--budget {budget:g} must be 0 or more, and finite.")
     if file is not None and serve:
         raise MisuseError(f"--serve asks about one case at a time: omit {file}, or --serve.")
-    if file is None and (out is not None or report is not None):
-        raise MisuseError("--out and --report are for records: give a FILE with one record per line.")
+    if file is None and (records.out or records.tree or records.report):
+        raise MisuseError("--out, --tree and --report are for records: give a FILE with one record per line.")
+    records.check()
     dialogue = Dialogue.load(model, unavailable or (), budget)
     if file is not None:
-        output = Output(as_json, quiet, report, {"--out": out})
+        output = Output(as_json, quiet, records.report, {"--out": records.out, "--tree": records.tree})
         output.check([model, file], force)
-        _replay(dialogue, file, reading, budget, output)
+        _replay(dialogue, file, records, budget, output)
     elif serve:
         _serve(dialogue, wording, port)
     elif as_json:
@@ -122,9 +150,7 @@ def acquire(
 # -- records -----------------------------------------------------------------------------------------------
 
 
-def _replay(
-    dialogue: Dialogue, file: str, reading: ReadingOptions, budget: float | None, output: Output
-) -> None:
+def _replay(dialogue: Dialogue, file: str, reading: _Records, budget: float | None, output: Output) -> None:
     """Replay the policy on the records of a file."""
     from tamis.cells.records import replay_records
 
@@ -133,15 +159,25 @@ def _replay(
     lacking = [name for name in map(str, model._column_names()) if name not in (table.names or ())]
     if lacking and hasattr(model, "feature_names_in_"):
         raise MisuseError(
-            f"{file} has no column {lacking[0]!r}, which the model was trained with: add it, empty if unknown."
+            f"{file} has no column {lacking[0]!r}, which the model was trained with: add it, empty where unknown."
         )
     rows = table.rows(slice(None))
     rows = rows.select(list(map(str, model.feature_names_in_))) if hasattr(rows, "select") else rows
+    labels = None if reading.label is None else table.y
     result = replay_records(
-        model, rows, None if reading.label is None else table.y, budget=budget, unavailable=dialogue.unavailable,
-        title=table.title,
-    )  # fmt: skip
-    output.finish(result, {"policy": (output.files["--out"], lambda place: _write_policy(result, place))})
+        model, rows, labels, budget=budget, unavailable=dialogue.unavailable, title=table.title
+    )
+
+    def draw(place: str) -> None:
+        from tamis.cells.paper_tree import PaperTree
+
+        PaperTree(model, rows, labels, depth=reading.depth, title=table.title).write(place)
+
+    writers = {
+        "policy": (output.files["--out"], lambda place: _write_policy(result, place)),
+        "tree": (output.files["--tree"], draw),
+    }
+    output.finish(result, writers)
 
 
 def _records(model: CellClassifier, file: str, reading: ReadingOptions) -> Stream:

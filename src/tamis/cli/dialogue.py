@@ -47,13 +47,17 @@ class Dialogue:
     model : CellClassifier
     unavailable : sequence of str, optional
         Features that the session does not ask for.
+    budget : float, optional
+        Largest total price of the case.
     """
 
     advice = "enter ?"  # for an unavailable value
     confirm = "Enter it again to record it unchanged."  # how to answer a question about a value
 
-    def __init__(self, model: CellClassifier, unavailable: Sequence[str] = ()) -> None:
-        self.model = model
+    def __init__(
+        self, model: CellClassifier, unavailable: Sequence[str] = (), budget: float | None = None
+    ) -> None:
+        self.model, self.budget = model, budget
         self.unavailable = [self._column_key(name) for name in unavailable]
         self.categories = {name: sorted(values, key=str) for name, values in model.categories_.items()}
         self.session: Session = self.open({"observed": []})
@@ -62,10 +66,10 @@ class Dialogue:
 
     def open(self, state: Mapping[str, Any]) -> Session:
         """Return a session in that state, without unavailable features."""
-        return self.model.open(state, unavailable=self.unavailable)
+        return self.model.open(state, unavailable=self.unavailable, budget=self.budget)
 
     @classmethod
-    def load(cls, path: str, unavailable: Sequence[str] = ()) -> Dialogue:
+    def load(cls, path: str, unavailable: Sequence[str] = (), budget: float | None = None) -> Dialogue:
         """Return the dialogue of a saved model."""
         import tamis
 
@@ -80,7 +84,7 @@ class Dialogue:
         if not hasattr(model, "classes_"):
             raise MisuseError(f"The model in {path} was saved before it was fitted.")
         try:
-            return cls(model, unavailable)
+            return cls(model, unavailable, budget)
         except ValueError as error:
             raise MisuseError(f"--{error}") from None
 

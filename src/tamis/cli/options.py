@@ -84,6 +84,7 @@ def parameter_texts(section: str) -> dict[str, tuple[str, str]]:
 
 def _markup(text: str) -> str:
     """Return help with the markup of rich: code in bold, and a default in words as typer shows others."""
+    text = re.sub(r"(?<!\n)\n(?!\n)", " ", text)  # the terminal wraps paragraphs
     text = re.sub(r" \[default: (.*)\]$", r"  [dim]\\[default: \1][/]", text)
     return re.sub(r"`([^`]+)`", r"[bold]\1[/]", text)
 

@@ -30,7 +30,7 @@ from tamis.report.charts.chart import (
     row_count_axis,
     trend,
 )
-from tamis.report.charts.ranks import RankDiagram
+from tamis.report.charts.ranks import rank_diagram
 from tamis.report.content import Cell, Figure, Names, Remark, Reproduction, Score, Section, Table
 from tamis.report.number_format import MISSING, count, duration, fraction, scientific, size
 from tamis.report.result import Result
@@ -435,7 +435,7 @@ class ExperimentPresentation(Result):
             columns = [("long", f"{tests.holm.control} against"), *(("n", one) for one in numbers)]
             note = f"{_test_words(tests)[0].upper()}{_test_words(tests)[1:]}."
             items += [
-                RankDiagram(title, tests.nemenyi),
+                rank_diagram(tests.nemenyi, title),
                 Table(f"{title}: probabilities", columns, rows, note),
             ]
         said = (

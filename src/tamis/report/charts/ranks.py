@@ -1,23 +1,20 @@
 """Critical-difference diagrams (Demsar 2006): mean ranks on a line, bars over the methods that do not differ.
 
-The best rank is at the right, as in the paper. One arrangement of lines and texts, in hundredths of an inch, is drawn
-as SVG for a page and with matplotlib for a figure.
+The best rank is at the right, as in the paper.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from tamis.report.charts.axes import new_figure
-from tamis.report.templates import render
+from tamis.report.charts.diagram import Diagram
 from tamis.report.text import shorten
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["RankDiagram", "Ranks", "draw_ranks", "plot_ranks"]
+__all__ = ["Ranks", "draw_ranks", "plot_ranks", "rank_diagram"]
 
 _WIDTH, _ROW, _BAR = 760.0, 19.0, 8.0
 _SIZE, _SMALL = 13.0, 11.0
@@ -33,27 +30,6 @@ class Ranks(Protocol):
     def groups(self) -> list[list[str]]: ...
     @property
     def critical_difference(self) -> float: ...
-
-
-@dataclass(frozen=True)
-class RankDiagram:
-    """A critical-difference diagram in a section of a page."""
-
-    title: str
-    of: Ranks
-
-    def svg(self) -> str:
-        """Return the diagram as inline SVG."""
-        return draw_ranks(self.of)
-
-
-@dataclass
-class _Drawing:
-    """Lines (their points and width) and texts (place, anchor, words, size) in a frame of a height."""
-
-    height: float = 0.0
-    lines: list[tuple[list[tuple[float, float]], float]] = field(default_factory=list)
-    texts: list[tuple[float, float, str, str, float]] = field(default_factory=list)
 
 
 def plot_ranks(result: Ranks) -> Figure:
@@ -81,27 +57,7 @@ def plot_ranks(result: Ranks) -> Figure:
     >>> sorted(text.get_text() for text in figure.axes[0].texts)
     ['1', '2', '2.00  b', '3', '3.00  c', 'CD = 1.35', 'a  1.00']
     """
-    drawing = _arrange(result)
-    figure = new_figure(_WIDTH / 100, drawing.height / 100)
-    figure.set_layout_engine(
-        "none"
-    )  # the axes fill it; the constrained layout would warn that it has no grid
-    from matplotlib import rcParams
-
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set_axis_off()
-    axes.set_xlim(0, _WIDTH)
-    axes.set_ylim(drawing.height, 0)
-    for points, width in drawing.lines:
-        xs, ys = zip(*points, strict=True)
-        axes.plot(xs, ys, color=rcParams["text.color"], linewidth=0.72 * width, solid_capstyle="butt")
-    for x, y, anchor, words, size in drawing.texts:
-        escaped = words.replace("$", r"\$")  # matplotlib would typeset it as mathematics
-        axes.text(x, y, escaped, ha=_ANCHORS[anchor], va="center", fontsize=0.72 * size)
-    return figure
-
-
-_ANCHORS = {"start": "left", "middle": "center", "end": "right"}
+    return rank_diagram(result).figure()
 
 
 def draw_ranks(result: Ranks) -> str:
@@ -124,7 +80,7 @@ def draw_ranks(result: Ranks) -> str:
     >>> svg[:4], "&lt;a&gt;  1.00" in svg, "CD = 1.35" in svg
     ('<svg', True, True)
     """
-    return render("ranks.html.j2", drawing=_arrange(result), width=_WIDTH, description=_said(result))
+    return rank_diagram(result).svg()
 
 
 def _said(result: Ranks) -> str:
@@ -136,10 +92,10 @@ def _said(result: Ranks) -> str:
     )
 
 
-def _arrange(result: Ranks) -> _Drawing:
-    """Place everything: the difference and the axis on top, bars below, names to the left and right of their ranks."""
+def rank_diagram(result: Ranks, title: str = "") -> Diagram:
+    """Return the diagram: difference and axis on top, bars below, names to the left and right of their ranks."""
     order = sorted(result.ranks, key=result.ranks.__getitem__)
-    m, top, drawing = len(order), 58.0, _Drawing()
+    m, top, drawing = len(order), 58.0, Diagram(title, _said(result), _WIDTH)
     right, left = order[: m // 2], order[m // 2 :][::-1]
     start, end = _room_for(left), _WIDTH - _room_for(right)
 
@@ -173,9 +129,7 @@ def _letter(one: str) -> float:
     return 1.0 if ord(one) > 0x2E7F else 0.74 if one.isupper() else 0.6
 
 
-def _draw_axis(
-    drawing: _Drawing, at: Callable[[float], float], m: int, top: float, difference: float
-) -> None:
+def _draw_axis(drawing: Diagram, at: Callable[[float], float], m: int, top: float, difference: float) -> None:
     drawing.lines.append(([(at(m), top), (at(1), top)], 1.5))
     every = 1 if m <= 15 else 5
     for rank in range(1, m + 1):
@@ -189,7 +143,7 @@ def _draw_axis(
     drawing.texts.append(((start + end) / 2, 8.0, "middle", f"CD = {difference:.2f}", _SMALL))
 
 
-def _draw_bars(drawing: _Drawing, at: Callable[[float], float], groups: list[list[float]], top: float) -> int:
+def _draw_bars(drawing: Diagram, at: Callable[[float], float], groups: list[list[float]], top: float) -> int:
     """Draw a bar for each group, as high as there is room; return the number of levels."""
     levels: list[float] = []  # where the last bar of each level ends, at its left
     for ranks in groups:

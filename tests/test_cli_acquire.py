@@ -612,3 +612,53 @@ def test_units_and_ranges_are_declared_in_the_price_file(call, folder):
         printed = " ".join(out.split())
         assert "98.6 is outside 35.1 to 40.9 °C: which unit?" in printed
         assert ("heat = 37" in printed) == (name == "units.json")
+
+
+def test_records_are_followed_and_drawn(call, folder, model):
+    lines = table().splitlines()
+    few = [
+        lines[0],
+        *(line if i % 2 else re.sub(r",[^,]*(,[^,]*)$", r",\1", line) for i, line in enumerate(lines[1:])),
+    ]
+    (folder / "records.csv").write_text(
+        "id," + "\n".join(f"r{i},{line}" for i, line in enumerate(few))[3:], encoding="utf-8"
+    )
+    code, out, err = call(
+        "acquire", model, "records.csv", "--label", "state", "--out", "policy.csv", "--tree", "tree.svg",
+        "--report", "r.html",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert "The policy would cost" in out
+    assert "The tree: tree.svg" in out
+    rows = (folder / "policy.csv").read_text(encoding="utf-8").splitlines()
+    assert rows[0] == "record,decision,probability,cost,acquired,next,next_cost,label"
+    assert len(rows) == 901
+    assert "<svg" in (folder / "tree.svg").read_text(encoding="utf-8")
+    assert "Policy per record" in (folder / "r.html").read_text(encoding="utf-8")
+    code, out, _ = call("acquire", model, "records.csv", "--label", "state", "--json", "--budget", "0.015")
+    found = json.loads(out)
+    assert found["n_rows"] == 900
+    assert max(row["cost"] for row in found["records"]) <= 0.015
+    assert found["error"]["low"] < found["error"]["value"] < found["error"]["high"]
+    # Written files are replaced without --force, and rows without labels have a policy too.
+    (folder / "open.csv").write_text("\n".join(line.rpartition(",")[0] for line in few), encoding="utf-8")
+    code, out, err = call("acquire", model, "open.csv", "--out", "policy.csv")
+    assert (code, err) == (0, "")
+    assert "colour is acquired next." in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--out", "p.csv"), "--out, --tree and --report are for records: give a FILE"),
+        (("table.csv", "--tree", "t.svg"), "--tree t.svg needs the outcome of each record"),
+        (("table.csv", "--label", "state", "--tree", "t.pdf"), "--tree t.pdf must end in .html or .svg"),
+        (("table.csv", "--serve"), "--serve asks about one case at a time"),
+        (("table.csv", "--budget", "-1"), "--budget -1 must be 0 or more"),
+        (("nose.csv",), "There is no file 'nose.csv'"),
+    ],
+)
+def test_records_that_cannot_be_followed_are_explained(call, model, arguments, said):
+    code, _, err = call("acquire", model, *arguments)
+    assert code in (1, 2)
+    assert said in err

@@ -60,7 +60,6 @@ _CELLS = 1 << 24  # limits the codes that `_walk` keeps in memory
 _NEW_CATEGORY = -1.0  # in encoded rows
 _NO_RESULT = -np.inf
 _WITHOUT_RESULT = np.int16(-2)  # code of both in `_cells`, where -1 is an unavailable value
-_ROUNDING = 1.0 + 1e-9  # of a sum of prices, against a budget
 
 Floats = NDArray[np.float64]
 # For each acquisition: rows, positions, values, posteriors after it.
@@ -235,23 +234,6 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         if not self._tariff.varies:
             return self._tariff.own[position]
         return self._tariff.following(state.paid_or_known)[np.arange(len(position)), position]
-
-    def _next_within(self, state: State, budget: float) -> tuple[NDArray[np.int64], Floats]:
-        """Return the position to acquire for each row, or -1, and its price; what exceeds the budget is passed over."""
-        position, price = self._next(state), np.zeros(len(state.spent))
-        due = np.flatnonzero(position >= 0)
-        while len(due):
-            part = state.take(due)
-            price[due] = self._price(part, position[due])
-            due = due[state.spent[due] + price[due] > budget * _ROUNDING]
-            part = state.take(due)
-            self._observe(
-                part, position[due], np.full(len(due), -1, dtype=np.int16), np.full(len(due), np.nan)
-            )
-            position[due], price[due] = self._next(part), 0.0
-            state.put(due, part)
-            due = due[position[due] >= 0]
-        return position, price
 
     def _start(self, n_rows: int, unavailable: NDArray[np.bool_] | None = None) -> State:
         K = len(self.candidates_)

@@ -17,9 +17,10 @@ from tamis.base.html_repr import html_repr
 from tamis.base.prices import PriceList
 from tamis.errors import DataError
 
-__all__ = ["Session", "State", "limits_of", "outcome_of", "session_number", "units_of"]
+__all__ = ["Session", "State", "limits_of", "next_within", "outcome_of", "session_number", "units_of"]
 
 Floats = NDArray[np.float64]
+_ROUNDING = 1.0 + 1e-9  # of a sum of prices, against a budget
 
 
 @dataclass
@@ -99,7 +100,7 @@ class _Model(Protocol):
     def _reject_invalid_state(self) -> None: ...
     def _start(self, n_rows: int, unavailable: NDArray[np.bool_] | None = None) -> State: ...
     def _unavailable(self, columns: Any, n_rows: int) -> NDArray[np.bool_] | None: ...
-    def _next_within(self, state: State, budget: float) -> tuple[NDArray[np.int64], Floats]: ...
+    def _next(self, state: State) -> NDArray[np.int64]: ...
     def _price(self, state: State, position: Array) -> Floats: ...
     def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]: ...
     def _observe(self, state: State, position: Array, code: Array, value: Array) -> None: ...
@@ -161,7 +162,7 @@ class Session(ThreadSafe):
         before = list(state.get("unavailable", [])) if isinstance(state, Mapping) else []
         refused = model._unavailable([*before, *([] if unavailable is None else unavailable)], 1)
         self._state: State = model._start(1, refused)
-        self._position = int(model._next_within(self._state, self._budget)[0][0])
+        self._position = int(next_within(model, self._state, self._budget)[0][0])
         if state is not None:
             self._replay(state)
 
@@ -373,7 +374,7 @@ class Session(ThreadSafe):
         self._model._observe(state, at, code, np.array([number]))
         state.without_result[0, position] = paid and math.isnan(number)
         state.spent += price
-        next_position = int(self._model._next_within(state, self._budget)[0][0])
+        next_position = int(next_within(self._model, state, self._budget)[0][0])
         step = {
             "feature": self._names[position],
             "value": None if math.isnan(number) else self._model._plain_value(position, number),
@@ -438,6 +439,22 @@ def outcome_of(value: Any, number: float, limits: tuple[float, float]) -> str:
 
 def _plain_unit(unit: str) -> str:
     return unit.replace("°", "").strip().casefold()
+
+
+def next_within(model: _Model, state: State, budget: float) -> tuple[NDArray[np.int64], Floats]:
+    """Return the position to acquire for each row, or -1, and its price; what exceeds the budget is passed over."""
+    position, price = model._next(state), np.zeros(len(state.spent))
+    due = np.flatnonzero(position >= 0)
+    while len(due):
+        part = state.take(due)
+        price[due] = model._price(part, position[due])
+        due = due[state.spent[due] + price[due] > budget * _ROUNDING]
+        part = state.take(due)
+        model._observe(part, position[due], np.full(len(due), -1, dtype=np.int16), np.full(len(due), np.nan))
+        position[due], price[due] = model._next(part), 0.0
+        state.put(due, part)
+        due = due[position[due] >= 0]
+    return position, price
 
 
 def session_number(value: float | None, feature: str | int) -> float:

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._validation import Array, as_column, check_number, reject_missing
 from tamis.base import PriceList
-from tamis.base.session import State
+from tamis.base.session import State, next_within
 from tamis.persistence import replace_file
 from tamis.report.charts.diagram import Diagram
 from tamis.report.content import Cell, Figure, Section, Table
@@ -139,7 +139,7 @@ class PaperTree(Result):
         decision = self.model._decide(state.posterior)[0].item()
         if depth == 0 or len(rows) < self._least:
             return Question(decision, rows)
-        position, price = (one[0] for one in self.model._next_within(state, math.inf))
+        position, price = (one[0] for one in next_within(self.model, state, math.inf))
         if position < 0:
             return Question(decision, rows)
         branches = self._branches(state, int(position), rows, depth)

@@ -33,6 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._validation import Array, as_column, check_number, reject_missing
 from tamis.base import PriceList
+from tamis.base.session import next_within
 from tamis.report.content import Cell, Figure, Names, Remark, Section, Table
 from tamis.report.number_format import fraction, scientific
 from tamis.report.result import Result
@@ -164,20 +165,22 @@ class RecordsResult(Result):
         model = self.model
         values, codes = model._cells(rows, at)
         none = np.zeros(codes.shape[1], dtype=bool)
-        self._recorded[at] = model._tariff.total(none, codes >= 0)
+        self._recorded[at] = model._tariff.total(none, codes != -1)
         barred = None if self._unavailable is None else self._unavailable[at]
         state, alive = model._start(len(at), barred), np.arange(len(at))
         while len(alive):
             part = state.take(alive)
-            position, price = model._next_within(part, self.budget)
+            position, price = next_within(model, part, self.budget)
             state.put(alive, part)
             alive, position, price = (one[position >= 0] for one in (alive, position, price))
             code = codes[alive, position]
-            lacks = code < 0
+            lacks = code == -1
             self._next[at[alive[lacks]]], self.next_cost[at[alive[lacks]]] = position[lacks], price[lacks]
             alive, position, price, code = (one[~lacks] for one in (alive, position, price, code))
             part = state.take(alive)
-            model._observe(part, position, code, values[alive, position])
+            known = code >= 0  # not a category that did not occur in fit, which is paid for
+            model._observe(part, position, np.maximum(code, np.int16(-1)), np.where(known, values[alive, position], np.nan))
+            part.without_result[np.arange(len(alive)), position] = ~known
             part.spent += price
             state.put(alive, part)
             self._steps.append(_Step(at[alive], position, price, model._decide(part.posterior)))

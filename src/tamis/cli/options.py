@@ -16,7 +16,7 @@ from dataclasses import dataclass, is_dataclass
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.models import OptionInfo, ParameterInfo
 
 from tamis.cli.failure import MisuseError
@@ -29,7 +29,9 @@ __all__ = [
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _RARE = "Rarely needed"  # the panel of the options under "Other Parameters"
-_RARE_OF_RUN = ("protocol", "stability_window", "n_draws", "frozen_after")
+_RARE_OF_RUN = (
+    "protocol", "stability_window", "n_draws", "frozen_after", "replay", "scale", "delayed_features", "window",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ EVALUATION, OUTPUT = Panel("Evaluation"), Panel("Output")
 AsJSON = Annotated[bool, typer.Option("--json", help="Print one JSON document."), OUTPUT]
 Force = Annotated[bool, typer.Option(help="Overwrite files that are not from Tamis."), OUTPUT]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress."), OUTPUT]
-_Debug = Annotated[bool, typer.Option(help="Show the traceback of an error."), OUTPUT]
+_Debug = Annotated[bool, typer.Option(help="Show the traceback of an error."), Panel(_RARE)]
 
 
 class _Root(TyperGroup):
@@ -57,6 +59,32 @@ class _Root(TyperGroup):
         names = [" or ".join(reversed(one.opts)) for one in self.get_params(ctx)]
         formatter.write(f"\nOptions: {', '.join(names)}\n{self.epilog}\n")
 
+
+class _Command(TyperCommand):
+    """A command, whose page omits what is rarely needed unless all is asked for."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        rare: list[Any] = [one for one in self.params if getattr(one, "rich_help_panel", None) == _RARE]
+        for one in rare:
+            one.hidden = not ctx.meta.get(_RARE)
+        super().format_help(ctx, formatter)
+        for one in rare:
+            one.hidden = False
+
+
+def _show_all(ctx: typer.Context, value: bool) -> None:
+    if value:
+        ctx.meta[_RARE] = True
+        ctx.get_help()
+        raise typer.Exit
+
+
+_HelpAll = Annotated[
+    bool,
+    typer.Option(
+        "--help-all", help="Show rarely needed options too, and exit.", is_eager=True, callback=_show_all
+    ),
+]
 
 root = typer.Typer(
     cls=_Root,
@@ -177,6 +205,7 @@ def command(name: str | None = None, panel: str | None = None) -> Callable[[_Fun
                 least[item.name], info.min = int(info.min), None
 
         def call(**given: Any) -> Any:
+            given.pop("help_all", None)
             del given["debug"]  # which `main` reads
             for name, smallest in least.items():
                 check_whole(_spelled(name), given[name], smallest)
@@ -187,6 +216,8 @@ def command(name: str | None = None, panel: str | None = None) -> Callable[[_Fun
             return function(**given, **made)
 
         items += _options(call, [("debug", _Debug, False)], panel)
+        if any(item.annotation.__metadata__[0].rich_help_panel == _RARE for item in items[:-1]):
+            items += _options(call, [("help_all", _HelpAll, False)], None)
         # The panels of a page have the order of their first options.
         items.sort(key=lambda item: item.annotation.__metadata__[0].rich_help_panel == _RARE)
         call.__signature__ = inspect.Signature(items)  # type: ignore[attr-defined]
@@ -195,7 +226,7 @@ def command(name: str | None = None, panel: str | None = None) -> Callable[[_Fun
         help_, end = (_markup(page.get(title, "")) for title in ("", "Notes"))
         if examples := _markup(page.get("Examples", "")):
             end = f"Examples:\n\n{examples}" if "\n\n" in examples else f"Example: {examples}"
-        root.command(name or function.__name__, help=help_, epilog=end)(call)
+        root.command(name or function.__name__, cls=_Command, help=help_, epilog=end)(call)
         return function
 
     return add

@@ -35,25 +35,25 @@ class ReadingOptions:
         The label column: its name, or position (-1 is the last).
     format : NAME
         csv, json, xlsx, parquet, arrow, arff or svmlight; by default from the file name.
-    header : bool
-        Whether a CSV file begins with column names.
     na : WORD
         Another word for a missing value in CSV, or COLUMN=NUMBER (COLUMN=*: all texts); may be repeated.
     categorical : NAMES
         Numeric columns that are categories: a,b or patterns.
     drop : NAMES
         Columns to exclude: a,b or patterns such as 'note_*'.
-    keep : NAMES
-        Columns to keep although they look like identifiers; '*' keeps all.
     missing : HOW
         Missing numbers: keep (for models that accept them), mean of the column so far, or error.
+
+    Other Parameters
+    ----------------
+    header : bool
+        Whether a CSV file begins with column names.
+    keep : NAMES
+        Columns to keep although they look like identifiers; '*' keeps all.
     times : HOW
         Dates and times: parts (year, weekday, hour) or seconds since 1970.
     drop_unlabelled : bool
         Skip rows without a label.
-
-    Other Parameters
-    ----------------
     delimiter : CHAR
         Separator in CSV; by default detected in the first lines.
     decimal : CHAR

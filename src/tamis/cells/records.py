@@ -179,7 +179,12 @@ class RecordsResult(Result):
             alive, position, price, code = (one[~lacks] for one in (alive, position, price, code))
             part = state.take(alive)
             known = code >= 0  # not a category that did not occur in fit, which is paid for
-            model._observe(part, position, np.maximum(code, np.int16(-1)), np.where(known, values[alive, position], np.nan))
+            model._observe(
+                part,
+                position,
+                np.maximum(code, np.int16(-1)),
+                np.where(known, values[alive, position], np.nan),
+            )
             part.without_result[np.arange(len(alive)), position] = ~known
             part.spent += price
             state.put(alive, part)

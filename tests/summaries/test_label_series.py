@@ -41,26 +41,13 @@ def test_any_batching_is_the_same(step):
     np.testing.assert_array_equal(one.last, y[-max(LAGS) :])
 
 
-@pytest.mark.parametrize("step", [1, 50, 700, 5000])
-def test_agreement_with_earlier_labels_is_counted_in_any_batching(step):
-    y = np.random.default_rng(5).integers(0, 3, 5000)
-    labels = LabelSeries(3)
-    labels.update(y[:60])  # not compared
-    for start in range(60, len(y), step):
-        labels.update(y[start : start + step], pairs=True)
-    for at, lag in enumerate(LAGS):
-        rows = range(max(lag, 60), len(y))
-        assert labels._pairs[at] == len(rows)
-        assert labels._agreements[at] == sum(y[t] == y[t - lag] for t in rows)
-
-
 @pytest.mark.slow
 def test_a_cycle_of_the_labels_is_found_and_no_other_dependence_is_one():
     rng, t = np.random.default_rng(6), np.arange(9000)
 
     def cyclic(y):
         labels = LabelSeries(int(y.max()) + 1)
-        labels.update(y, pairs=True)
+        labels.update(y)
         return labels.cyclic
 
     def daily(period, share=0.2):
@@ -73,7 +60,19 @@ def test_a_cycle_of_the_labels_is_found_and_no_other_dependence_is_one():
     for phi in (0.5, 0.9, 0.99):
         series_ = lfilter([1], [1, -phi], noise, axis=0)[1000:]
         assert np.mean([cyclic((column > 0).astype(int)) for column in series_.T]) < 0.15
-    assert not cyclic((np.cumsum(rng.normal(size=9000)) > 0).astype(int))  # no lag beyond its memory
+    assert not cyclic((np.cumsum(rng.normal(size=9000)) > 0).astype(int))
+
+
+@pytest.mark.parametrize("effect", [0.05, 0.1, 0.4])
+def test_the_memory_is_that_of_lots_whatever_the_noise(effect):
+    lengths = []
+    for seed in range(7):
+        rng = np.random.default_rng(seed)
+        state = np.repeat(rng.choice([-effect, effect], 300), 100)
+        labels = series((rng.random(30_000) < 0.5 + state).astype(int), 2)
+        lengths.append(labels.memory_length())
+        assert labels.dependent
+    assert 64.0 <= np.median(lengths) <= 256.0
 
 
 @pytest.mark.slow

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._validation import Array, Rows
-from tamis.dependence.autocorrelation import join_blocks
+from tamis.dependence.autocorrelation import flat_level, join_blocks, join_pairs
 from tamis.summaries.batch import FadingState, n_bytes
 from tamis.summaries.label_series import LAGS
 
@@ -507,11 +507,7 @@ class BlockSums(FadingState):
             return np.zeros((self.n_classes, self.n_classes, self.n_features)), 0.0
         share = weight2 / np.maximum(weight2.sum(axis=0), 1e-300)
         concentration = (share**2).sum(axis=0)  # of each class
-        if self._counts:  # bins minus the bin of 0
-            bins = np.arange(sums.shape[2])[:, None] - self._first
-            values = (sums * bins).sum(axis=2)
-        else:
-            values = sums[:, :, 0]
+        values = self._class_sums(sums)
         count = np.maximum(weight.sum(axis=0), 1e-300)
         mean = values.sum(axis=0) / count
         U = (values - mean * weight) / count  # (1)
@@ -521,6 +517,53 @@ class BlockSums(FadingState):
         U[:, ~several] = 0.0
         freedom = float(1.0 / concentration[several].max() - 1.0) if several.any() else 0.0
         return np.einsum("kcj,kdj->cdj", U, U), freedom
+
+    def rises(self, shortest: float = 1.0) -> NDArray[np.bool_]:
+        """Return whether the variance of the sums of each feature within the classes rises beyond this block length.
+
+        Parameters
+        ----------
+        shortest : float, default=1
+            Minimum number of rows in a block.
+
+        Returns
+        -------
+        ndarray of shape (n_features,), bool
+        """
+        sums, weight, _ = self.by_block(shortest)
+        values = self._class_sums(sums)
+        within = (values - values.sum(axis=0) / np.maximum(weight.sum(axis=0), 1e-300) * weight).sum(axis=1)
+        ratio, blocks = [], []
+        while len(within) >= 8:
+            ratio.append((within**2).sum(axis=0))
+            blocks.append(float(len(within)))
+            within = join_pairs(within)
+        return flat_level(np.array(ratio).reshape(len(blocks), self.n_features), np.array(blocks)) > 0
+
+    def n_occupied(self, shortest: float = 1.0) -> NDArray[np.float64]:
+        """Return in how many blocks, effectively, the values of each feature outside its most frequent bin are.
+
+        Parameters
+        ----------
+        shortest : float, default=1
+            Minimum number of rows in a block.
+
+        Returns
+        -------
+        ndarray of shape (n_features,), float64
+            Infinite for sums of values.
+        """
+        if not self._counts:
+            return np.full(self.n_features, np.inf)
+        table = self.by_block(shortest)[0].sum(axis=1)
+        rest = table.sum(axis=1) - table[:, table.sum(axis=0).argmax(axis=0), np.arange(self.n_features)]
+        return rest.sum(axis=0) ** 2 / np.maximum((rest**2).sum(axis=0), 1e-300)
+
+    def _class_sums(self, sums: Array) -> Any:
+        """Return the sums of the values, or of the bins minus that of 0, (n_blocks, n_classes, n_features)."""
+        if not self._counts:
+            return sums[:, :, 0]
+        return (sums * (np.arange(sums.shape[2])[:, None] - self._first)).sum(axis=2)
 
     def spread_out(self, shortest: float = 1.0) -> NDArray[np.bool_]:
         """Return which classes have rows in at least two blocks of `shortest` or more rows; shape (n_classes,)."""
@@ -538,13 +581,13 @@ class BlockSums(FadingState):
         Returns
         -------
         mean, weight : ndarray of shape (n_lags, n_classes, n_features), float64
-            For the lags with at least half the rows. For counts, the mean bin minus the bin of 0.
+            For the lags with at least a quarter of the rows. For counts, the mean bin minus the bin of 0.
         """
         now = self._now()
         lagged, of_lag = now._lag_weight, now._lag_weight.sum(axis=1)
         weight = lagged[..., None] - (now._lag_missing if now._lag_missing.shape[2] else 0.0)
         weight = np.broadcast_to(weight, now._lag_sums.shape)
-        use = (np.array(LAGS) >= shortest) & (of_lag >= 0.5 * now._weight.sum()) & (of_lag > 0.0)
+        use = (np.array(LAGS) >= shortest) & (of_lag >= 0.25 * now._weight.sum()) & (of_lag > 0.0)
         mean = now._lag_sums[use] / np.maximum(weight[use], 1e-300)
         return np.where(weight[use] > 0.0, mean, 0.0), weight[use]
 

@@ -17,15 +17,26 @@ With S and V summed over the blocks, and l averaged over a normal distribution o
     e = exp(S^T (V + I / tau^2)^-1 S / 2) / sqrt(det(I + tau^2 V))                                          (3)
 
 is therefore an e-value: it starts at 1, and its mean is at most 1 at any stopping time. No assumption is made about the
-distribution of the values, and both this distribution and the class proportions may change from block to block. Within
-a block, rows must be exchangeable, which is violated if both values and labels are autocorrelated. Sample weights are
-ignored: weights correlated with the values, such as amounts of money, would look like a relation to the class. The
-one-vs-rest e-values of the classes are averaged; features may depend on one another in any way
+distribution of the values, and both this distribution and the class proportions may change from block to block. Sample
+weights are ignored: weights correlated with the values, such as amounts of money, would look like a relation to the
+class. The one-vs-rest e-values of the classes are averaged; features may depend on one another in any way
 (:func:`tamis.dependence.e_values.e_bh`).
+
+If both values and labels are autocorrelated, the rows of a block are not exchangeable, and R Y / (m - 1) is not the
+variance of D. Given the labels, D is then about as likely as -D if the feature is unrelated to the class. It is centred
+within its block, so that slow states, lots, trends and random walks hardly correlate the D of neighbouring blocks,
+whatever their length. exp(l^T D - (l^T D)^2 / 2) has a mean of at most 1 for such a D (de la Pena 1999), so (3) uses,
+with Q the sum of D D^T over the blocks, and the positive part of a matrix that of its eigenvalues,
+
+    V' = V + (Q - V)^+                                                                                       (4)
+
+V' is at least V, so this e-value is never larger, and remains valid for exchangeable rows. A common cycle of feature
+and label is not covered: its D have the same mean in all blocks.
 
 phi is the value divided by its standard deviation in the block (K = 1), which is sensitive to a difference of the class
 means, or the indicators of K bins times sqrt(K), whose edges do not depend on the labels.
 
+de la Pena: A general class of exponential inequalities for martingales and ratios, Annals of Probability 27(1), 1999.
 Delyon: Exponential inequalities for sums of weakly dependent variables, Electronic Journal of Probability 14, 2009.
 De la Pena, Lai, Shao: Self-Normalized Processes, Springer, 2009 (the mixture).
 """
@@ -51,8 +62,8 @@ _TAU2 = 0.02  # variance of l: the expected effect is about 1/7 of a standard de
 
 
 @njit(strict=True)
-def _add_values(X: Array, codes: Array, columns: Array, s: Array, v: Array) -> None:
-    """Add (1) and (2) for the values divided by their standard deviation; NaN is skipped."""
+def _add_values(X: Array, codes: Array, columns: Array, s: Array, v: Array, q: Array) -> None:
+    """Add (1), (2) and D D^T for the values divided by their standard deviation; NaN is skipped."""
     n_classes = s.shape[1]
     for at in range(columns.shape[0]):
         j, m, mean, largest = columns[at], 0, 0.0, 0.0
@@ -75,12 +86,13 @@ def _add_values(X: Array, codes: Array, columns: Array, s: Array, v: Array) -> N
         for c in range(n_classes):
             gap = d[c] / np.sqrt(squares / (m - 1))
             s[j, c, 0] += gap  # (1)
+            q[j, c, 0, 0] += gap * gap
             v[j, c, 0, 0] += gap * gap / 3.0 + 2.0 / 3.0 * (count[c] - count[c] ** 2 / m)  # (2)
 
 
 @njit(strict=True)
-def _add_cells(cells: Array, codes: Array, columns: Array, s: Array, v: Array) -> None:
-    """Add (1) and (2) for the bin indicators; a cell below 0 is missing."""
+def _add_cells(cells: Array, codes: Array, columns: Array, s: Array, v: Array, q: Array) -> None:
+    """Add (1), (2) and D D^T for the bin indicators; a cell below 0 is missing."""
     n_classes, n_bins = s.shape[1], s.shape[2]
     for at in range(columns.shape[0]):
         j, m = columns[at], 0
@@ -103,6 +115,7 @@ def _add_cells(cells: Array, codes: Array, columns: Array, s: Array, v: Array) -
             for a in range(n_bins):
                 for b in range(n_bins):
                     r = (rows[a] if a == b else 0.0) - rows[a] * rows[b] / m
+                    q[j, c, a, b] += d[a] * d[b]
                     v[j, c, a, b] += d[a] * d[b] / 3.0 + spread * r  # (2)
 
 
@@ -117,7 +130,7 @@ class Evidence(ThreadSafeState):
 
     Notes
     -----
-    Memory: 8 (1 + K + K^2) bytes per feature and class, K = `n_bins`, and up to 32 rows (all rows until the bins are
+    Memory: 8 (1 + K + 2 K^2) bytes per feature and class, K = `n_bins`, and up to 32 rows (all rows until the bins are
     defined). CSR rows cost 32 operations per column that stores a value in the block.
 
     Examples
@@ -135,6 +148,7 @@ class Evidence(ThreadSafeState):
         n_bins (=b)
         _sum (j, c, b) float in [-1e150, 1e150] fill 0
         _spread (j, c, b, b) float in [-1e150, 1e150] fill 0
+        _squares (j, c, b, b) float in [-1e150, 1e150] fill 0
         _start (j, c) finite fill 0
         _waiting[][0] (N, j) float in (-inf, inf) or nan fill 0
         _waiting[][1] (N) int64 in [0, c)
@@ -144,6 +158,7 @@ class Evidence(ThreadSafeState):
         self.n_bins = n_bins
         self._sum = np.zeros((n_features, n_classes, n_bins))  # S
         self._spread = np.zeros((n_features, n_classes, n_bins, n_bins))  # V
+        self._squares = np.zeros_like(self._spread)  # Q
         self._start = np.zeros((n_features, n_classes))  # log e of each class before its first row
         self._waiting: list[tuple[Rows, Array]] = []
 
@@ -207,7 +222,7 @@ class Evidence(ThreadSafeState):
             return
         X, codes = self._stack_waiting()
         whole = len(codes) - len(codes) % BLOCK
-        self._sum, self._spread = self._sum.copy(), self._spread.copy()
+        self._sum, self._spread, self._squares = self._sum.copy(), self._spread.copy(), self._squares.copy()
         for start in range(0, whole, BLOCK):
             rows = slice(start, start + BLOCK)
             self._add(X[rows], codes[rows], cells_of)
@@ -239,27 +254,40 @@ class Evidence(ThreadSafeState):
             X = X[:, columns].toarray()
         else:
             columns = np.arange(X.shape[1])
+        sums = self._sum, self._spread, self._squares
         if cells_of is None:
-            _add_values(X, codes, columns, self._sum, self._spread)
+            _add_values(X, codes, columns, *sums)
         else:
-            _add_cells(cells_of(X, columns), codes, columns, self._sum, self._spread)
+            _add_cells(cells_of(X, columns), codes, columns, *sums)
 
     @atomic
     def merge(self, other: Evidence, cells_of: Callable[[Array, Array], Array] | None = None) -> None:
         """Add the evidence of other rows of the same features, classes and bins; e-values are multiplied."""
         self._sum, self._spread = self._sum + other._sum, self._spread + other._spread
-        self._start = self._start + other._start
+        self._squares, self._start = self._squares + other._squares, self._start + other._start
         mine, self._waiting = self._waiting, []
         for rows in (*mine, *other._waiting):
             self.update(*rows, cells_of)
 
     # -- results -------------------------------------------------------------------------------------------
 
-    def log_e(self) -> NDArray[np.float64]:
-        """Return the logarithm of each feature's e-value, (3), shape (n_features,)."""
+    def log_e(self, *, dependent: bool = False) -> NDArray[np.float64]:
+        """Return the logarithm of each feature's e-value, (3), shape (n_features,).
+
+        Parameters
+        ----------
+        dependent : bool, default=False
+            Whether rows may depend on those before them, so that (4) is used.
+        """
         if self.n_classes == 0:
             return np.zeros(len(self._sum))
-        precision = self._spread + np.eye(self.n_bins) / _TAU2
+        spread = self._spread
+        if dependent and self.n_bins == 1:
+            spread = np.maximum(spread, self._squares)
+        elif dependent:
+            value, vector = np.linalg.eigh(self._squares - spread)
+            spread = spread + (vector * np.maximum(value, 0.0)[..., None, :]) @ vector.swapaxes(-1, -2)  # (4)
+        precision = spread + np.eye(self.n_bins) / _TAU2
         if self.n_bins == 1:
             quadratic, volume = self._sum[..., 0] ** 2 / precision[..., 0, 0], np.log(precision[..., 0, 0])
         else:

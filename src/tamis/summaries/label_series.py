@@ -10,22 +10,21 @@ the levels l of blocks of L = 2^l rows that have at least 8 blocks. The correlat
 level. With the threshold of 3, one of 100 streams of 3,000 exchangeable labels is classified as dependent (7 if a class
 has 0.5 % of the rows); a false alarm only reduces power.
 
-A cycle of the label appears as agreement with labels many rows before. With a_s the proportion of n_s rows whose label
-equals that of s rows before, and q_c the proportion of class c::
+A cycle of the label is a line of its spectrum. With I_f the periodogram of the indicators of the last n <= 3,187
+labels, summed over the classes, at the frequencies f = 3, ..., n / 2 - 1 cycles per n rows, labels are cyclic if for
+some f::
 
-    r_s = (a_s - sum_c q_c^2) / (1 - sum_c q_c^2),     T = sum_s n_s r_s^2 / max(R, 1)                        (1)
+    I_f > 11 mean of I_g over .7 f <= g <= 1.4 f, |g - f| > 1                                                  (1)
 
-over the lags s that exceed twice the correlation length. If labels decorrelate within it, the mean of T is at most the
-number of lags, since the variance of r_s is at most R / n_s (Bartlett 1946). Labels are cyclic if T is larger.
+The mean estimates the spectrum around f, of which I_f is an exponential multiple if there is no cycle. From 2 to 10 % of
+series without a cycle are called cyclic at a given time. A p-value is affected only if the sums of the feature by
+earlier labels have a cycle, too.
 
 A change of the class proportions also increases R, in proportion to L, although nearby rows are independent. The
 inflation of sums over at most m rows is therefore measured within long blocks P of 16 m rows, whose proportions may
 differ. With n blocks b of L rows in n_P long blocks (the last one may be incomplete)::
 
     W_c(L) = sum_P sum_{b in P} (N_bc - mean over P)^2 / ((n - n_P) L q_c),     sum_c W_c(L) / (C - 1)       (2)
-
-Bartlett: On the theoretical specification and sampling properties of autocorrelated time-series, Supplement to the
-Journal of the Royal Statistical Society 8, 1946.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from numpy.typing import NDArray
 from tamis._kernels import njit
 from tamis._shapes import Shapes, SizedState
 from tamis._validation import Array
-from tamis.dependence.autocorrelation import SIGNIFICANT, count_ratios
+from tamis.dependence.autocorrelation import SIGNIFICANT, count_ratios, flat_level
 from tamis.summaries.batch import n_bytes
 
 __all__ = ["LAGS", "LabelSeries"]
@@ -49,6 +48,8 @@ _LONGEST = max(LAGS)
 _LEVELS = 48
 _LOWEST = 2  # blocks of 4 rows: as informative as blocks of 2, at a quarter of the cost
 _FEWEST = 8  # smallest number of blocks of a level that is used
+_SHORTEST = 64  # labels in which a cycle is looked for
+_LINE = 11.0
 _N_ROWS = 2.0 ** np.arange(_LEVELS)  # rows of a block, by level
 
 
@@ -77,21 +78,6 @@ def _add(
                 break
             row >>= 1
             level += 1
-
-
-@njit(strict=True)
-def _count_agreements(
-    codes: Array, start: int, n_last: int, ring: Array, agreements: Array, pairs: Array
-) -> None:
-    """Count, for each lag, the rows whose label equals the one that many rows before; call before filling the ring."""
-    n = codes.shape[0]
-    for at in range(len(LAGS)):
-        lag = LAGS[at]
-        known = min(max(lag - n_last, 0), n)  # from here on, an earlier label exists
-        for i in range(known, n):
-            earlier = codes[i - lag] if i >= lag else ring[(start + i - lag) % _LONGEST]
-            agreements[at] += codes[i] == earlier
-        pairs[at] += n - known
 
 
 class LabelSeries(SizedState):
@@ -133,8 +119,6 @@ class LabelSeries(SizedState):
         _squares (48, c) float in [0, inf) fill 0
         _blocks (48) int64 in [0, 2**62)
         _ring (3187) int32 in [0, max(_total.shape[1], 1))
-        _agreements (8) int64 in [0, 2**62)
-        _pairs (8) int64 in [0, 2**62)
         _n_last in [0, 3187]
         n_rows in [0, 2**62)
     """)
@@ -145,8 +129,6 @@ class LabelSeries(SizedState):
         self._squares = np.zeros((_LEVELS, n_classes))  # sum of the squared counts of the complete blocks
         self._blocks = np.zeros(_LEVELS, np.int64)
         self._ring = np.zeros(_LONGEST, np.int32)  # label of row i at i modulo the length
-        self._agreements = np.zeros(len(LAGS), np.int64)  # rows whose label equals the one at the lag
-        self._pairs = np.zeros(len(LAGS), np.int64)  # rows compared
         self._n_last = 0
         self.n_rows = 0
 
@@ -154,6 +136,11 @@ class LabelSeries(SizedState):
     def n_classes(self) -> int:
         """Number of classes."""
         return self._total.shape[1]
+
+    @property
+    def n_counted(self) -> int:
+        """Number of labels, of merged parts too, in complete blocks of four."""
+        return int(self._total[_LOWEST].sum())
 
     nbytes = property(n_bytes)
 
@@ -168,18 +155,14 @@ class LabelSeries(SizedState):
         super().reorder(order)
         self._ring = np.argsort(order).astype(np.int32)[self._ring]
 
-    def update(self, codes: Array, *, pairs: bool = False) -> None:
+    def update(self, codes: Array) -> None:
         """Add labels in the order of their rows.
 
         Parameters
         ----------
         codes : ndarray of shape (n_rows,), int64
             Class of each row, below `n_classes`.
-        pairs : bool, default=False
-            Whether to compare them with earlier labels, for :attr:`cyclic`.
         """
-        if pairs:
-            _count_agreements(codes, self.n_rows, self._n_last, self._ring, self._agreements, self._pairs)
         _add(codes, self.n_rows, self._ring, self._pending, self._total, self._squares, self._blocks)
         self.n_rows += len(codes)
         self._n_last = min(self._n_last + len(codes), _LONGEST)
@@ -199,7 +182,6 @@ class LabelSeries(SizedState):
         # row count restarts at a multiple of all block lengths in use, with the late part's incomplete blocks.
         self._total, self._squares = early._total + late._total, early._squares + late._squares
         self._blocks = early._blocks + late._blocks
-        self._agreements, self._pairs = early._agreements + late._agreements, early._pairs + late._pairs
         self._pending, self.n_rows, self._n_last = late._pending.copy(), late.n_rows, len(last)
         padded = np.concatenate([np.zeros(_LONGEST - len(last), np.int32), last])
         self._ring = np.roll(padded, self.n_rows % _LONGEST).astype(np.int32)
@@ -219,6 +201,11 @@ class LabelSeries(SizedState):
         levels = slice(_LOWEST, _LOWEST + np.count_nonzero(self._blocks >= _FEWEST))
         blocks = self._blocks[levels].astype(np.float64)
         return count_ratios(self._total[levels], self._squares[levels], blocks, _N_ROWS[levels])
+
+    @property
+    def constant(self) -> bool:
+        """Whether all labels are of one class."""
+        return bool(np.count_nonzero(self._total[_LOWEST]) < 2)
 
     @property
     def dependent(self) -> bool:
@@ -260,16 +247,26 @@ class LabelSeries(SizedState):
 
     @property
     def cyclic(self) -> bool:
-        """Whether labels agree with much earlier ones more often than their correlation length explains, (1)."""
-        ratio, _, by_class = self._read()
-        share = self._total[_LOWEST] / max(int(self._total[_LOWEST].sum()), 1)
-        by_chance = float((share**2).sum())
-        use = (self._pairs > 0) & (np.array(LAGS) > 2.0 * by_class.max(initial=1.0))
-        if not use.any() or by_chance >= 1.0:
+        """Whether the last labels have a cycle, (1)."""
+        if self._n_last < _SHORTEST:
             return False
-        excess = self._agreements[use] / self._pairs[use] - by_chance
-        statistic = float((self._pairs[use] * (excess / (1.0 - by_chance)) ** 2).sum())
-        return statistic > max(float(ratio.max(initial=1.0)), 1.0) * int(use.sum())
+        indicators = np.arange(self.n_classes)[:, None] == self.last
+        spectrum = np.fft.rfft(indicators - indicators.mean(axis=1, keepdims=True), axis=1)
+        power = (np.abs(spectrum) ** 2).sum(axis=0)[: self._n_last // 2]
+        total, f = np.concatenate([[0.0], np.cumsum(power)]), np.arange(3, len(power))
+        low, high = np.maximum(np.minimum(0.7 * f, f - 4.0).astype(np.intp), 1), np.maximum(1.4 * f, f + 4.0)
+        high = np.minimum(high.astype(np.intp), len(power) - 1)
+        around = total[high + 1] - total[low] - (total[np.minimum(f + 2, len(power))] - total[f - 1])
+        beside = np.maximum(high - low - 1 - (f + 1 < len(power)), 1)
+        return bool((power[f] > _LINE * around / beside).any())
+
+    def memory_length(self) -> float:
+        """Return the memory in rows: the smallest block length from which R is flat."""
+        ratio = self._read()[0]
+        if not len(ratio):
+            return 1.0
+        blocks = self._blocks[_LOWEST : _LOWEST + len(ratio)].astype(np.float64)
+        return float(_N_ROWS[_LOWEST + flat_level(ratio[:, None], blocks)[0]])
 
     def correlation_length(self) -> float:
         """Return the correlation length in rows: the largest R_c of any class and level, at least 1."""

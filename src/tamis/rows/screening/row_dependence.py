@@ -1,17 +1,19 @@
 """Dependence of the rows of a screen on one another: measured during learning, and used by p-values and bands.
 
-The labels are always monitored (:class:`LabelSeries`). Only once they depend on earlier ones, features are summed in
-blocks (:class:`BlockSums`), from that row on: until then tests for independent rows are valid for any autocorrelation
-of the features, and no time or memory is spent. Labels are tested after 64, 96, 128, 192, ... rows.
+The labels are always monitored (:class:`LabelSeries`). Only once they depend on earlier ones, or while they are all
+equal, features are summed in blocks (:class:`BlockSums`), from that row on: until then tests for independent rows are
+valid for any autocorrelation of the features, and no time or memory is spent. Labels are tested after 64, 96, 128, 192,
+... rows.
 
 The sums by earlier labels, which show whether feature and label have a cycle in common, are most of the cost: each row
-is added at eight lags. A common cycle needs a cycle of the label. So after 8,192 rows, rows are added, and the sums
-used, only while the label is cyclic.
+is added at eight lags. A common cycle needs a cycle of the label, so rows are added, and the sums used, only while the
+label is cyclic. Until four lags are known, the variance is then undetermined.
 
-A block must be longer than the dependence of the score contributions, and thus than that of the label or that of the
-feature: at least twice the correlation length of the labels, or four times that of the feature, by which the variance
-of its mean within the classes is inflated. A file sorted by class thus has valid p-values unless its features are
-autocorrelated. With fewer than about five such blocks, the variance of a feature is undetermined.
+A block must be longer than the dependence of the score contributions, and thus than the memory of the label or that of
+the feature: at least twice that of the labels, or eight times the variance inflation of the feature within the classes,
+where it no longer grows with the length of the blocks. A file sorted by class thus has valid p-values unless its
+features are autocorrelated. With fewer than six such blocks, the variance of a feature is undetermined. The rows before
+the dependence was found count as one more block: if they are most of the rows, nothing is known of their variance.
 
 A row of weight w is w consecutive rows of the series, except with `evidence`, which counts each row once.
 """
@@ -28,6 +30,7 @@ from numpy.typing import NDArray
 from tamis._shapes import Shapes, SizedState
 from tamis._validation import Array, Rows
 from tamis.dependence.autocorrelation import (
+    FEWEST_LAGS,
     Inflation,
     anova_inflation,
     contrast_inflation,
@@ -36,19 +39,16 @@ from tamis.dependence.autocorrelation import (
 )
 from tamis.summaries.batch import change_parts, n_bytes
 from tamis.summaries.block_sums import BlockSums, take_places
-from tamis.summaries.label_past import LabelPast
 from tamis.summaries.label_series import LabelSeries
 
 __all__ = ["RowDependence"]
 
-_FEWEST = 4.0  # degrees of freedom; with fewer, the long-run variance is undetermined
-# Block length in correlation lengths of the labels: on AR(.99) rows 1 is too short, 4 costs power. Or in those of the
-# feature, whose estimate is less accurate.
+_FEWEST = 4.5  # degrees of freedom; with fewer, the long-run variance is undetermined
+# Block length in memory lengths of the labels (4a), or in the variance inflation of the feature, which noise reduces.
 _LENGTHS = 2.0
-_OWN_LENGTHS = 4.0
+_OWN_LENGTHS = 8.0
 _NO_LABELS = np.empty(0, np.int32)
 _MOST_PLACES = 1 << 16  # of a row in the series, which bounds the time that its weight can cost
-_LAGS_ANYWAY = 8192  # rows until which sums by earlier labels are stored even without a cycle of the label
 
 
 class RowDependence(SizedState):
@@ -74,9 +74,10 @@ class RowDependence(SizedState):
         labels._total (48, c) int  labels (its own) fill own
         values._sums? (b, c, m, j)  values (its own) fill own
         cells._sums? (d, c, k, j)  cells (its own) fill own
-        past._start? (j)  past (its own) fill own  _place float in [-0.5, 0.5]
+        _place float in [-0.5, 0.5]
     """)
 
+    cyclic = False  # whether the labels have a cycle
     _place = 0.0  # part of a place that the weights of the rows so far have left over
 
     def __init__(
@@ -99,7 +100,6 @@ class RowDependence(SizedState):
         self.values: BlockSums | None = None
         self.cells: BlockSums | None = None
         self.evidence = evidence
-        self.past: LabelPast | None = None
         self.found = always  # whether features are summed in blocks
 
     @property
@@ -126,14 +126,12 @@ class RowDependence(SizedState):
         """Add the statistics of other rows of the same features and classes."""
         self.labels.merge(other.labels, first=first)
         self.found = self.found or other.found or self.labels.dependent
+        self.cyclic = self.cyclic or other.cyclic
         for name in ("values", "cells"):
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine is not None and theirs is not None:
                 mine.merge(theirs, first=first)
             setattr(self, name, theirs if mine is None else mine)
-        if self.past is not None and other.past is not None:
-            self.past.merge(other.past)
-        self.past = self.past or other.past
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -176,7 +174,7 @@ class RowDependence(SizedState):
             series = codes[rows] if own is None else np.repeat(codes[rows], own[0].astype(np.int64))
             if self.found:
                 self._add(X, codes, own, fade, edges, rows, uncut)
-            self.labels.update(series, pairs=self.found and self.lags)
+            self.labels.update(series)
             if self._until_test(at=True) == 0:
                 self._test()
 
@@ -192,19 +190,13 @@ class RowDependence(SizedState):
     def _test(self) -> None:
         """Test the labels: whether they are dependent, and cyclic."""
         if not self.always:
-            self.found = self.labels.dependent
+            self.found = self.labels.dependent or self.labels.constant
             if not self.found:  # a false alarm
-                self.values = self.cells = self.past = None
-        if self.lags and self.labels.n_rows >= _LAGS_ANYWAY:
-            cyclic = self.labels.cyclic
-            for part in (self.values, self.cells):
-                if part is not None:
-                    part.lags = cyclic
-
-    @property
-    def _lags(self) -> bool:
-        """Whether a common cycle of feature and label is possible, so that sums by earlier labels are needed."""
-        return self.lags and (self.labels.n_rows < _LAGS_ANYWAY or self.labels.cyclic)
+                self.values = self.cells = None
+        self.cyclic = self.lags and self.found and self.labels.cyclic
+        for part in (self.values, self.cells):
+            if part is not None:
+                part.lags = self.cyclic
 
     def _until_test(self, *, at: bool = False) -> int:
         """Return the rows until the next test of the labels: after 64, 96, 128, 192, ... rows; with `at`, 0 if now."""
@@ -229,28 +221,21 @@ class RowDependence(SizedState):
             return whole, codes[some], weight, 1.0, earlier, None if fade is None else fade[some], places
 
         n_classes = self.labels.n_classes
-        uses_last = self.evidence or any(part is None or part.lags for part in (self.values, self.cells))
+        uses_last = any(part is None or part.lags for part in (self.values, self.cells))
         last = self.labels.last if uses_last else _NO_LABELS
-        if self.evidence:
-            if self.past is None:
-                self.past = LabelPast(self.n_features, n_classes)
-            self.past.update(X[rows], codes[rows], last)
         of_values = rows.start if self.of_values else rows.stop
         of_cells = rows.stop if edges is None else max(rows.start, uncut)
         for name, start, cuts in (("values", of_values, None), ("cells", of_cells, edges)):
             if start < rows.stop:
                 if getattr(self, name) is None:
-                    new = BlockSums(self.n_features, n_classes, cuts, fades=self.fades, lags=self._lags)
+                    new = BlockSums(self.n_features, n_classes, cuts, fades=self.fades, lags=self.cyclic)
+                    new.length = 1 << max(
+                        (self.labels.n_rows // 16).bit_length() - 1, 0
+                    )  # 16 to 32 blocks soon
                     setattr(self, name, new)
                 getattr(self, name).update(*part(start))
 
     # -- results -------------------------------------------------------------------------------------------
-
-    def log_e(self) -> NDArray[np.float64]:
-        """Return the logarithms of the e-values of the features given the past labels; 0 without rows."""
-        if self.past is None:
-            return np.zeros(self.n_features)
-        return self.past.log_e(self.labels.correlation_length())
 
     def moments(self, score: str, variance: Array) -> Inflation:
         """Return the inflation of a score of the class means; `variance` is that within the classes.
@@ -305,15 +290,21 @@ class RowDependence(SizedState):
         left, freedom = np.ones(self.n_features), np.zeros(self.n_features)
         if blocks is None or not blocks.n_rows:
             return Inflation(array, left, freedom)
-        enough, shortest = _LENGTHS * self.labels.correlation_length(), float(blocks.length)
+        enough, shortest = _LENGTHS * self.labels.memory_length(), float(blocks.length)
         _, weight, weight2 = blocks.by_block()
         count = np.broadcast_to(weight.sum(axis=0), (self.labels.n_classes, self.n_features))
         whole = weight.max(axis=2, initial=0.0).sum(axis=0)  # weight of the rows, at least of their values
         effective = count * (whole / np.maximum(weight2.sum(axis=0), 1e-300))[:, None]
         lagged, missing = blocks.lagged_means(enough)[0], np.ones(self.n_features, dtype=bool)
-        lagged = lagged if self._lags else lagged[:0]
+        if not self.cyclic:
+            lagged = lagged[:0]
+        elif len(lagged) < FEWEST_LAGS:
+            return Inflation(array, left, freedom)
+        # Earlier rows, whose labels seemed independent, count as one more block.
+        before = 0.0 if self.fades else max(1.0 - blocks.n_rows / max(self.labels.n_counted, 1), 0.0)
         while missing.any():
             covariance, nu = blocks.covariance(shortest)
+            nu = 1.0 / (before**2 + (1.0 - before) ** 2 / (nu + 1.0)) - 1.0
             if nu < _FEWEST:
                 break
             spread = blocks.spread_out(shortest)
@@ -322,8 +313,15 @@ class RowDependence(SizedState):
             # A file sorted by class: each class is a contiguous part of the feature's series.
             if not spread.all():
                 values[:], of_statistic = own, np.ones(self.n_features)
-            here = missing & ((shortest >= _OWN_LENGTHS * own) | bool(spread.all() and shortest >= enough))
-            array[:, here], left[here], freedom[here] = values[:, here], of_statistic[here], nu
+            flat = (
+                (shortest >= _OWN_LENGTHS * own)
+                & ~blocks.rises(shortest)
+                & (blocks.n_occupied(shortest) > _FEWEST)
+            )
+            here = missing & (flat | bool(spread.all() and shortest >= enough))
+            shares = cycle_inflation(covariance, count, lagged) > 1.0
+            array[:, here], left[here] = values[:, here], of_statistic[here]
+            freedom[here] = np.where(shares, min(nu, len(lagged) - 1.0), nu)[here]
             missing &= ~here
             shortest *= 2.0
         return Inflation(array, left, freedom)

@@ -106,7 +106,7 @@ class Screener(RowSelector):
         Assumption of p-values and bands about the rows. "independent": rows are independent. "series": rows may be
         dependent, so variances are estimated from blocks of rows. "auto": as "series", once the labels depend on
         earlier ones; otherwise, tests for independent rows are valid for any series of features. With `level`, the
-        evidence of dependent rows is conditional on the previous label (:mod:`tamis.summaries.label_past`).
+        evidence of dependent rows is that between blocks of 32 rows (:mod:`tamis.summaries.evidence`).
 
     Attributes
     ----------
@@ -135,7 +135,8 @@ class Screener(RowSelector):
     claims = Claims(equals_rows="up to rounding", sparse_time=True)
     _shapes = """
         _last_rows.blocks[][1] in [0, c)  _ticks (c?)  _moments._weight (c)
-        _evidence._sum? (j, e, b)  _evidence._spread? (j, e, b, b)  _evidence._start? (j, e)
+        _evidence._sum? (j, e, b)  _evidence._spread? (j, e, b, b)  _evidence._squares? (j, e, b, b)
+        _evidence._start? (j, e)
         _dependence (its own)  _dependence?.n_features (=j)  _dependence?.labels._total (48, c) int
     """
 
@@ -527,11 +528,17 @@ class Screener(RowSelector):
         return self._read(self._score_names()[:1], pvalues=True)[0].pvalues
 
     def _log_e(self) -> NDArray[np.float64]:
-        """Return the evidence: given the previous label, once labels are found to be autocorrelated."""
+        """Return the evidence, for dependent rows once labels are found to be autocorrelated.
+
+        If labels have a cycle, which a feature may have in common, at most 1 / (2 sqrt(p)), an e-value of the p-value p
+        that is corrected for such a cycle.
+        """
         assert self._evidence is not None
-        if self._dependence is not None and self._dependence.dependent:
-            return self._dependence.log_e()
-        return self._evidence.log_e()
+        log_e = self._evidence.log_e(dependent=self.rows_dependent_)
+        if self._dependence is not None and self._dependence.cyclic:
+            p = self._read(self._score_names()[:1], pvalues=True)[0].pvalues
+            log_e = np.minimum(log_e, 0.0 if p is None else -np.log(2.0 * np.sqrt(np.maximum(p, 1e-300))))
+        return log_e
 
     @property
     def evalues_(self) -> NDArray[np.float64]:

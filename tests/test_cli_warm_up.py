@@ -4,10 +4,11 @@ import json
 
 import pytest
 
+from tamis._compile_ahead import default_kernels
 from tamis.catalog import CATALOG
 from tamis.cli import main
 from tamis.cli.candidates import RULES
-from tamis.cli.warm_up import _command, _in_process, _known, _write_rows
+from tamis.cli.warm_up import _command, _in_process, _known, _write_rows, compile_missing
 from tamis.streams import open_file
 
 
@@ -41,6 +42,47 @@ def test_a_method_that_cannot_run_is_named(tmp_path, monkeypatch, capsys):
     printed = capsys.readouterr()
     assert "no-such-method: exit code 1" in printed.err
     assert "0 of 1 ready" in printed.out
+
+
+LISTED = ["tamis.pipeline.scaling._standardise", "tamis.learners.linear._shuffle"]
+
+
+@pytest.fixture
+def two_listed(tmp_path, monkeypatch):
+    """Let default runs use two kernels, and an empty cache."""
+    kernels = {name: default_kernels()[name] | {"uses": ["run"]} for name in LISTED}
+    monkeypatch.setattr("tamis._compile_ahead.LISTED", tmp_path / "list.json")
+    (tmp_path / "list.json").write_text(json.dumps(kernels))
+    default_kernels.cache_clear()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
+    monkeypatch.setenv("TAMIS_KERNEL_PACK", "0")
+    yield
+    default_kernels.cache_clear()
+
+
+@pytest.mark.slow
+def test_the_kernels_of_default_runs_are_compiled_once(two_listed, tmp_path, capsys):
+    counts = []
+    for _ in range(2):
+        assert main(["warm-up", "--json", "--quiet"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert {one["name"] for one in document["kernels"]} == set(LISTED)
+        assert [one["error"] for one in document["kernels"]] == ["", ""]
+        counts.append((document["compiled"], sum(one["loaded"] for one in document["kernels"])))
+    (compiled, loaded), again = counts
+    assert compiled >= 2
+    assert loaded == 0
+    assert again == (0, compiled)
+
+
+@pytest.mark.slow
+def test_a_command_announces_what_it_compiles(two_listed, monkeypatch, capsys):
+    monkeypatch.setattr("tamis._compile_ahead.is_compiled", lambda kernel, signature: False)
+    compile_missing("run", quiet=False)
+    assert "compiling 2 kernels once, about 0 s; `tamis warm-up` does it ahead" in capsys.readouterr().err
+    compile_missing("run", quiet=True)
+    compile_missing("demo", quiet=False)
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

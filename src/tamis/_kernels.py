@@ -19,8 +19,9 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numpy as np
 
 from tamis._interrupts import ignore_os_errors
+from tamis._kernel_pack import installed_pack
 
-__all__ = ["carray", "compilation", "njit", "overwrite", "pointer"]
+__all__ = ["carray", "compilation", "is_compiled", "load_numba", "njit", "overwrite", "pointer"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -93,10 +94,12 @@ class _Kernel:
                 parts.append(f"{name} = {value if not isinstance(value, np.ndarray) else value.tolist()!r}")
             elif isinstance(value, EnumType):
                 parts.append(f"{name} = {list(value)!r}")
+            elif hasattr(value, "_fields"):  # a NamedTuple
+                parts.append(f"{name} = {value._fields}")
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
     def _compile(self, suffix: str = "", **options: Any) -> Any:
-        numba = _import_numba()
+        numba = load_numba()
         own, scope = self.function, dict(self.function.__globals__)
         for name, callee in self._dependencies.items():
             if isinstance(callee, _Kernel):
@@ -110,6 +113,8 @@ class _Kernel:
             _ignore_full_disk(kernel)
         except RuntimeError:  # no writable folder for the cache
             kernel = numba.njit(**options)(function)
+        if not suffix:
+            _read_pack_first(kernel, f"{own.__module__}.{function.__qualname__}")
         scope[own.__name__] = kernel  # a kernel may call itself
         return kernel
 
@@ -128,7 +133,7 @@ compilation = _Compilation()
 
 
 @functools.cache
-def _import_numba() -> Any:
+def load_numba() -> Any:
     """Import Numba when the first kernel is compiled, and measure its compilation from then on."""
     begin = time.perf_counter()
     import numba
@@ -180,6 +185,30 @@ def _ignore_full_disk(kernel: Any) -> None:
             write(*overload)
 
     cache.save_overload = write_if_possible  # type: ignore[union-attr]
+
+
+def _read_pack_first(kernel: Any, name: str) -> None:
+    """Look for a kernel in the installed pack, then in the user's cache."""
+    cache = getattr(kernel, "_cache", None)
+    if cache is None:  # the JIT is disabled
+        return
+    read_cache = cache.load_overload
+
+    def read(signature: Any, target_context: Any) -> Any:
+        packed = installed_pack().load(name, signature, target_context)
+        return read_cache(signature, target_context) if packed is None else packed
+
+    cache.load_overload, kernel.pack_name = read, name
+
+
+def is_compiled(kernel: Any, signature: Any) -> bool:
+    """Return whether a kernel needs no compilation for the types of its arguments, or could not store its code."""
+    cache = getattr(kernel, "_cache", None)
+    if cache is None or cache.cache_path is None:
+        return True
+    if kernel.pack_name + str(signature) in installed_pack().kernels:
+        return True
+    return cache._index_key(signature, kernel.targetctx.codegen()) in cache._cache_file._load_index()
 
 
 def njit(*, strict: bool = False, allocates: bool = True) -> Callable[[Callable[P, R]], Callable[P, R]]:

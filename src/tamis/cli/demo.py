@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, command
 from tamis.cli.run import RunOutput, evaluate
+from tamis.cli.warm_up import compile_missing
 from tamis.options import RunOptions
 
 __all__: list[str] = []
@@ -65,6 +66,7 @@ def _show(output: RunOutput) -> int:
     """Run the bundled stream, in which a feature becomes relevant, and print the main results."""
     if not output.as_json:
         print(_BEFORE_THE_DEMO, flush=True)
+    compile_missing("demo", quiet=output.quiet)
     from tamis.learners.linear import Perceptron
     from tamis.rows import FIRES
     from tamis.streams import load_dataset
@@ -72,7 +74,6 @@ def _show(output: RunOutput) -> int:
     stream = load_dataset("electricity")
     names = stream.feature_names or []
     options = RunOptions(baselines="both")
-    # On a fresh machine most of the time is compilation, so the second part runs beside the first.
     with get_context("spawn").Pool(1) as pool:
         benefit = pool.apply_async(_benefit)
         result = evaluate(stream, FIRES(n_features_to_select=3), Perceptron(), output, options)

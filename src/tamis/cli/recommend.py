@@ -12,6 +12,7 @@ from tamis.cli.failure import MisuseError
 from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, check_word, command
 from tamis.cli.output import Output, progress
 from tamis.cli.reading import Reading, stream_name
+from tamis.cli.warm_up import compile_missing
 
 __all__ = ["recommend"]
 
@@ -67,6 +68,8 @@ def recommend(
     output = Output(as_json, quiet, report)
     output.check(reading.inputs, force)
     stream = reading.open(classes=not numbers, quiet=quiet)
+    if named is None and not numbers:
+        compile_missing("recommend", quiet=quiet)
     from tamis.evaluate.recommendation import recommend as compare
 
     with progress(quiet) as show:

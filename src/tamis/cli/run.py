@@ -23,6 +23,7 @@ from tamis.cli.output import (
     write_output,
 )
 from tamis.cli.reading import Reading
+from tamis.cli.warm_up import compile_missing
 from tamis.errors import DataError, TamisError
 from tamis.options import RunOptions
 
@@ -102,6 +103,8 @@ def run(
         stream = reading.open(
             classes=not models.is_regression, quiet=quiet, clock=options.clock
         ).with_delayed_features(waits)
+        if models.selector in (None, "auto") and models.learner is None and not models.is_regression:
+            compile_missing("run", quiet=quiet)
         from tamis.evaluate.prequential.settings import features_of
 
         models = _with_learner(models, reading, options, waits, quiet=quiet)

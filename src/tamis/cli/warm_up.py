@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -17,17 +16,15 @@ from typing import Annotated, Any
 
 import typer
 
+from tamis._compile_ahead import compile_in_processes, default_kernels, missing, n_processors
 from tamis.catalog import CATALOG, LEARNERS
 from tamis.cli.failure import FAILED, MisuseError
 from tamis.cli.options import AsJSON, Quiet, command
-from tamis.cli.output import print_json, terminal
+from tamis.cli.output import print_json, progress, terminal
 
-__all__ = ["use"]
+__all__ = ["compile_missing", "use"]
 
 _N_ROWS, _N_COLUMNS = 2500, 8  # kernels that need a drift or a full window are compiled, too
-_ALL_DEFAULTS = "all defaults"
-# The largest parts of a run with all defaults, each in its own process; that run then compiles the rest.
-_DEFAULTS = ("adaptive-random-forest", "joint", "forward", "nb")
 _RULES = {"penalised": "bic", "stepwise": "stepwise-bic"}  # other methods are rules of the same name
 
 
@@ -46,9 +43,9 @@ def warm_up(
     Parameters
     ----------
     names : METHODS
-        Methods and learners of tamis list; by default those of a run with default options.
+        Methods and learners of tamis list; by default the kernels of runs with default options.
     everything : bool
-        Every method that a command uses.
+        Every method that a command uses, too.
     jobs : N
         Processes that compile at the same time; by default one per core.
 
@@ -68,26 +65,56 @@ def warm_up(
             raise MisuseError(
                 f"No command uses a method or learner named {name!r}: tamis list shows the names."
             )
-    first = list(dict.fromkeys(names or (known if everything else _DEFAULTS)))
-    last = [] if names else [_ALL_DEFAULTS]
-    console, begun, done = terminal(stderr=True), time.perf_counter(), []
-    with tempfile.TemporaryDirectory() as folder:
-        path = _write_rows(Path(folder))
-        for keys in (first, last):
-            for outcome in _in_processes(keys, path, jobs or os.cpu_count() or 1):
+    begun, done, jobs = time.perf_counter(), list[dict[str, Any]](), jobs or n_processors()
+    kernels = [] if names else compile_listed(list(default_kernels()), jobs, quiet=quiet)
+    if names or everything:
+        console = terminal(stderr=True)
+        with tempfile.TemporaryDirectory() as folder:
+            for outcome in _in_processes(
+                list(dict.fromkeys(names or known)), _write_rows(Path(folder)), jobs
+            ):
                 done.append(outcome)
                 if not quiet:
                     console.print(_line(outcome), markup=False, highlight=False)
     seconds = time.perf_counter() - begun
     failed = [outcome["method"] for outcome in done if outcome["error"]]
-    compiled = sum(outcome["compiled"] for outcome in done)
+    compiled = sum(outcome["compiled"] for outcome in [*kernels, *done])
     if as_json:
-        print_json({"methods": done, "compiled": compiled, "seconds": seconds})
+        print_json({"methods": done, "kernels": kernels, "compiled": compiled, "seconds": seconds})
     else:
-        n_ready = len(done) - len(failed)
-        kernels = f"{compiled:,} kernel{'s' * (compiled != 1)}"
-        print(f"{n_ready} of {len(done)} ready: {kernels} compiled in {seconds:.0f} s.")
+        n_all, n_failed = len(done) + len(kernels), len(failed) + sum(bool(k["error"]) for k in kernels)
+        what = "" if done else " kernels of default runs"
+        print(
+            f"{n_all - n_failed} of {n_all}{what} ready: {compiled:,} kernel{'s' * (compiled != 1)} compiled in"
+            f" {seconds:.0f} s."
+        )
     return FAILED if names and failed else 0
+
+
+def compile_missing(use: str, *, quiet: bool) -> None:
+    """Compile the kernels of a default run in parallel processes and announce it, unless they are compiled."""
+    names = missing(use)
+    if not names:
+        return
+    jobs, listed = n_processors(), default_kernels()
+    seconds = [float(listed[name]["seconds"]) for name in names]
+    if not quiet:
+        terminal(stderr=True).print(
+            f"compiling {len(names)} kernels once, about {max(sum(seconds) / jobs, *seconds):.0f} s;"
+            " `tamis warm-up` does it ahead",
+            style="dim", markup=False, highlight=False,
+        )  # fmt: skip
+    compile_listed(names, jobs, quiet=quiet)
+
+
+def compile_listed(names: list[str], jobs: int, *, quiet: bool) -> list[dict[str, Any]]:
+    """Compile kernels of default runs in parallel processes, show the progress, and return the outcomes."""
+    outcomes = []
+    with progress(quiet) as show:
+        for outcome in compile_in_processes(names, jobs):
+            outcomes.append(outcome)
+            show(len(outcomes) / len(names), "compiling kernels")
+    return [{key: value for key, value in outcome.items() if key != "codes"} for outcome in outcomes]
 
 
 def _known() -> list[str]:
@@ -156,7 +183,7 @@ def use(key: str, path: str) -> None:
     Parameters
     ----------
     key : str
-        Of the catalogue, or ``"all defaults"``.
+        Of the catalogue.
     path : str
         A CSV file with the label y.
     """
@@ -177,8 +204,6 @@ def use(key: str, path: str) -> None:
 def _command(key: str, path: str) -> list[str]:
     """Return the words of the command that uses a method on a file."""
     run = ["run", path, "--label", "y"]
-    if key == _ALL_DEFAULTS:
-        return run
     entry = next(entry for entry in (*CATALOG, *LEARNERS) if entry.key == key)
     if entry.family == "rows":
         return [*run, "--selector", key, "--learner", "perceptron"]

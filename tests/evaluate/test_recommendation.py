@@ -87,14 +87,14 @@ def test_the_smallest_behind_the_best_by_at_most_the_tolerance_with_one_standard
     near = candidate("fires", 5, best.losses + np.tile([0.03, 0.03, -0.03, -0.028], 13)[:50])
     far = candidate("fisher", 2, best.losses + 0.05)
     every = candidate("none", 40, best.losses + 0.05)
-    gap, error = (values[1] for values in paired([best, near]).behind())
+    gap, error = (values[1] for values in paired([best, near]).behind(in_order=True))
     assert 0 < gap < error
     assert _smallest([best, near, far, every]) == (best, near)
     assert _smallest([best, far, every]) == (best, best)
     wide = candidate(
         "fires", 5, best.losses + np.tile([0.09, 0.09, -0.09, -0.084], 13)[:50]
     )  # too few rows to know
-    gap, error = (values[1] for values in paired([best, wide]).behind())
+    gap, error = (values[1] for values in paired([best, wide]).behind(in_order=True))
     assert gap < 0.01 < gap + error
     assert _smallest([best, wide]) == (best, best)
     assert _smallest([best, wide], scale=10.0) == (best, wide)  # of losses that are ten times as large

@@ -84,8 +84,6 @@ def make_run(
             "frozen_accuracy_cumulative": np.where(step < 10, np.nan, whole - 0.04),
             "frozen_accuracy_windowed": np.where(step < 10, np.nan, recent - 0.04),
             "stability": stability,
-            "stability_low": stability - 0.06,
-            "stability_high": np.minimum(stability + 0.06, 1),
             "n_selected": np.full(n_steps, n_selected),
             "n_entered": np.array(entered, int),
             "n_left": np.array(left, int),

@@ -60,6 +60,14 @@ The Fisher score has the terms (m_c - m) sqrt(n_c) over the spread within classe
 V is estimated from blocks with nu degrees of freedom, so tr V^2 is reduced by its bias, and the statistic
 divided by d and by the inflation is compared with F(freedom, nu freedom). No inflation is taken to be below 1.
 
+**Standard error of a mean.** With d_k the sum of the N_k values of part k, N their number, and the parts joined in
+pairs until there are b blocks::
+
+    mean = D / N,    error^2 = b / (b - 1) sum_k (d_k - mean N_k)^2 / N^2                                     (10)
+
+Parts are joined until blocks have four times the memory, since no second series shortens it. With fewer than six blocks
+the error is undetermined. Its 95 % confidence interval is that of Student's t with b - 1 degrees of freedom.
+
 Flyvbjerg, Petersen: Error estimates on averages of correlated data, Journal of Chemical Physics 91, 1989.
 Allan: Statistics of atomic frequency standards, Proceedings of the IEEE 54(2), 1966.
 Rao, Scott: The analysis of categorical data from complex sample surveys, JASA 76, 1981; On simple adjustments to
@@ -68,6 +76,7 @@ chi-square tests with sample survey data, Annals of Statistics 15, 1987 (F refer
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,6 +91,7 @@ __all__ = [
     "SERIES_SIZE",
     "SIGNIFICANT",
     "Inflation",
+    "MeanError",
     "add_values",
     "anova_inflation",
     "block_ratios",
@@ -96,6 +106,7 @@ __all__ = [
     "is_series",
     "join_blocks",
     "join_pairs",
+    "mean_error",
     "memory_length",
     "table_inflation",
     "uncertainty",
@@ -106,6 +117,10 @@ Floats = NDArray[np.float64]
 SIGNIFICANT = 3.0  # standard errors, (4)
 _FEWEST_BLOCKS = 4
 _RISE = 1.5  # standard errors by which a longer block must exceed a shorter one, (4a)
+_LEVELS_ABOVE, _FEWEST_OF_ERROR = (
+    2,
+    6.0,
+)  # blocks of an error: four times the memory, and at least six of them
 _MOST_BLOCKS = 1 << 22  # of weighted rows, whose weights may sum to any number
 _MOST_RUNS = 5  # largest number of runs of each class; a series with so few runs is too short for any test
 FEWEST_LAGS = 4  # whose variance is informative about a cycle
@@ -248,7 +263,7 @@ def flat_level(ratio: Floats, blocks: Floats) -> NDArray[np.intp]:
 
     Examples
     --------
-    >>> flat_level(np.array([[1.0, 4.0], [1.1, 8.0], [1.0, 15.0], [1.1, 16.0]]), np.array([512.0, 256.0, 128.0, 64.0]))
+    >>> flat_level(np.array([[1.0, 4.0], [1.05, 8.0], [1.0, 15.0], [1.1, 16.0]]), np.array([512.0, 256.0, 128.0, 64.0]))
     array([0, 2])
     """
     flat = np.zeros(ratio.shape[1], np.intp)
@@ -278,8 +293,9 @@ def memory_length(columns: Floats, weight: Floats | None = None) -> Floats:
     --------
     Lots of 50 rows, whose effect is as large as the noise:
 
-    >>> rng = np.random.default_rng(0)
+    >>> rng = np.random.default_rng(1)
     >>> lots = np.repeat(rng.normal(size=200), 50) + rng.normal(size=10_000)
+    >>> lots -= lots.mean()
     >>> memory_length(lots[None]), memory_length(rng.permutation(lots)[None])
     (array([64.]), array([1.]))
     """
@@ -318,6 +334,87 @@ def is_series(residual: Floats, weight: Floats | None = None) -> bool:
 def correlation_length(residual: Floats, weight: Floats | None = None) -> float:
     """Return the correlation length of a residual in rows: its largest inflation, at least 1."""
     return float(variance_inflation(residual[None], always=True, weight=weight)[0])
+
+
+class MeanError(NamedTuple):
+    """Standard error of a mean over dependent values, (10).
+
+    Attributes
+    ----------
+    error : float
+        NaN if it is undetermined.
+    freedom : float
+        Its degrees of freedom.
+    missing : float
+        How many more values are needed about, if it is undetermined; otherwise 0.
+    """
+
+    error: float
+    freedom: float
+    missing: float = 0.0
+
+    @property
+    def bound(self) -> float:
+        """Half of the 95 % confidence interval; infinite without degrees of freedom, NaN if undetermined."""
+        return self.error * _quantile(self.freedom) if self.freedom > 0.0 else self.error + math.inf
+
+    def plus(self, error: float, freedom: float) -> MeanError:
+        """Return the error of a sum with an independent one, with Satterthwaite's degrees of freedom."""
+        mine, other = self.error**2, error**2
+        total = mine + other
+        if total == 0.0 or math.isnan(total):
+            return self._replace(error=math.sqrt(total), freedom=min(self.freedom, freedom))
+        parts = [(one, df) for one, df in ((mine, self.freedom), (other, freedom)) if one]
+        share = sum(one**2 / df if df > 0.0 else math.inf for one, df in parts)
+        return self._replace(error=math.sqrt(total), freedom=total**2 / share if share else math.inf)
+
+
+def _quantile(freedom: float) -> float:
+    return float(scipy.special.stdtrit(max(freedom, 1e-3), 0.975))
+
+
+def mean_error(sums: Floats, weight: Floats) -> MeanError:
+    """Return the standard error of a mean from the sums of consecutive parts, (10).
+
+    Parameters
+    ----------
+    sums : ndarray of shape (n_parts,), float64
+        d_k.
+    weight : ndarray of shape (n_parts,), float64
+        N_k.
+
+    Returns
+    -------
+    MeanError
+
+    Examples
+    --------
+    Ten values each in 200 parts, whose state lasts for five parts:
+
+    >>> rng = np.random.default_rng(1)
+    >>> state = 10.0 * np.repeat(rng.normal(size=40), 5)
+    >>> ten = np.full(200, 10.0)
+    >>> mean_error(rng.permutation(state), ten).freedom, mean_error(state, ten).freedom
+    (199.0, 6.0)
+    >>> mean_error(state[:60], ten[:60])
+    MeanError(error=nan, freedom=0.0, missing=360.0)
+    """
+    total = float(weight.sum())
+    rest, variance, blocks = sums - sums.sum() / max(total, 1e-300) * weight, [], []
+    while len(rest) >= 2:
+        n = len(rest)
+        variance.append(n / (n - 1.0) * float(rest @ rest))
+        blocks.append(float(n))
+        rest = join_pairs(rest)
+    if not blocks:
+        return MeanError(math.nan, 0.0)
+    flat = int(flat_level(np.array(variance)[:, None], np.array(blocks))[0])
+    level = flat + _LEVELS_ABOVE if flat else 0
+    if level and (level >= len(blocks) or blocks[level] < _FEWEST_OF_ERROR):
+        return MeanError(math.nan, 0.0, _FEWEST_OF_ERROR * 2.0**level * total / len(sums) - total)
+    return MeanError(
+        math.sqrt(max(variance[level], variance[flat])) / max(total, 1e-300), blocks[level] - 1.0
+    )
 
 
 # -- sums over blocks ------------------------------------------------------------------------------------------

@@ -365,7 +365,7 @@ def _fixed(auto: Any) -> tuple[dict[str, list[tuple[int, float]]], tuple[str, di
     ]
     at = np.flatnonzero(is_fixed)
     losses = PairedLosses(len(at)).with_rows(errors[:, at], rows / rows.mean())
-    behind, error = losses.behind()
+    behind, error = losses.behind(in_order=True)
     for i, mean in zip(at, losses.mean(), strict=True):
         curves.setdefault(names[i][0], []).append((int(sizes[i]), float(1.0 - mean)))
     near = [
@@ -384,7 +384,7 @@ def _smallest(candidates: list[Candidate], scale: float = 1.0) -> tuple[Candidat
     """Return the best candidate, and the smallest of the same learner that is behind it by at most the tolerance."""
     best = min(candidates, key=lambda one: one.loss)
     same = [one for one in candidates if one.learner == best.learner]
-    behind, error = paired(same).behind(same.index(best))
+    behind, error = paired(same).behind(same.index(best), in_order=True)
     near = [one for one, is_near in zip(same, behind + error <= _TOLERANCE * scale, strict=True) if is_near]
     return best, min(near, key=lambda one: (one.size, one.loss))
 

@@ -16,8 +16,8 @@ some f::
 
     I_f > 11 mean of I_g over .7 f <= g <= 1.4 f, |g - f| > 1                                                  (1)
 
-The mean estimates the spectrum around f, of which I_f is an exponential multiple if there is no cycle. From 2 to 10 % of
-series without a cycle are called cyclic at a given time. A p-value is affected only if the sums of the feature by
+The mean estimates the spectrum around f, of which I_f is an exponential multiple if there is no cycle. From 2 to 10 %
+of series without a cycle are called cyclic at a given time. A p-value is affected only if the sums of the feature by
 earlier labels have a cycle, too.
 
 A change of the class proportions also increases R, in proportion to L, although nearby rows are independent. The

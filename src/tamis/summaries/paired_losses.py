@@ -45,6 +45,7 @@ from scipy.special import betainc, betaln
 
 from tamis._shapes import Shapes
 from tamis._validation import Array
+from tamis.dependence.autocorrelation import mean_error
 
 __all__ = ["PairedLosses", "log_evidence", "preferred"]
 
@@ -102,12 +103,25 @@ class PairedLosses:
         mean: NDArray[np.float64] = self.weight @ self.losses / max(float(self.weight.sum()), 1e-300)
         return mean
 
-    def behind(self, reference: int | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def behind(
+        self, reference: int | None = None, *, in_order: bool = False
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the mean loss of each candidate above that of the reference, and its standard error (1).
 
-        The reference is by default the best candidate.
+        Parameters
+        ----------
+        reference : int, optional
+            By default the best candidate.
+        in_order : bool, default=False
+            Whether the rows are those of a stream, whose differences may depend on earlier ones: the standard error is
+            then (10) of :mod:`tamis.dependence.autocorrelation`, and infinite if it is undetermined.
         """
         best = int(self.mean().argmin()) if reference is None else reference
+        if in_order:
+            sums = self.weight[:, None] * (self.losses - self.losses[:, [best]])
+            errors = np.array([mean_error(column, self.weight).error for column in sums.T])
+            errors[best] = 0.0
+            return sums.sum(axis=0) / max(float(self.weight.sum()), 1e-300), np.nan_to_num(errors, nan=np.inf)
         total = float(self.weight.sum())
         share = self.weight / max(total, 1e-300)
         differences = self.losses - self.losses[:, [best]]

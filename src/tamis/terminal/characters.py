@@ -16,7 +16,6 @@ __all__ = [
     "duration",
     "error_text",
     "figure_text",
-    "interval_text",
     "printable",
     "score_text",
     "shades",
@@ -104,11 +103,6 @@ def error_text(value: float) -> str:
 def score_text(value: float) -> str:
     """Return a score, in scientific notation if that is shorter."""
     return f"{value:.4f}" if 1e-3 <= abs(value) < 1e4 or value == 0 else f"{value:.2e}"
-
-
-def interval_text(low: float, high: float) -> str:
-    """Return a confidence interval, or an empty text if it is undefined."""
-    return f", 95 % {low:.2f} to {high:.2f}" if math.isfinite(low) and math.isfinite(high) else ""
 
 
 def shades(chosen: NDArray[Any], width: int, ascii_only: bool = False) -> str:

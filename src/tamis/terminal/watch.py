@@ -15,7 +15,6 @@ from tamis.terminal.characters import (
     duration,
     error_text,
     figure_text,
-    interval_text,
     printable,
     score_text,
     spark,
@@ -206,10 +205,7 @@ class Watch:
         name, recent, whole, as_text = _measure(step)
         grid.add_row(name, as_text(recent), f"last {self.window:,} rows, {as_text(whole)} since the start")
         grid.add_row("", "", self._trend_line(width - 24))
-        interval = interval_text(step.stability_low, step.stability_high)
-        grid.add_row(
-            "stability", figure_text(step.stability), f"last {self.stability_window} selections{interval}"
-        )
+        grid.add_row("stability", figure_text(step.stability), f"last {self.stability_window} selections")
         return grid
 
     def _trend_line(self, width: int) -> Text:

@@ -1,17 +1,21 @@
 """The baseline of a frozen selection: which columns, from which rows on, resumed, and what is said of it."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.signal import lfilter
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import Perceptron, SGDRegressor
 from sklearn.naive_bayes import GaussianNB
 
 import tamis
 from tamis import DISCUSS, FIRES, ForwardPartialCorrelation, RandomSubset, prequential
+from tamis.dependence.autocorrelation import MeanError, mean_error
 from tamis.evaluate import PrequentialResult, run_experiment
 from tamis.evaluate.prequential.frozen import lasso_order
-from tamis.evaluate.prequential.paired import auc_gain, paired_gain
+from tamis.evaluate.prequential.paired import auc_gain, paired_gain, with_draws
 from tamis.evaluate.prequential.remarks import remarks_on
 
 
@@ -206,34 +210,65 @@ def test_the_difference_is_that_of_the_rows_since(size):
     gain, error = paired_gain(steps_of(ours, theirs, size, known), "accuracy")
     apart = (ours.astype(float) - theirs)[(known + 1) * size : 7000 // size * size]
     assert gain == pytest.approx(apart.mean())
-    assert error == pytest.approx(apart.std(ddof=1) / np.sqrt(len(apart)), rel=0.35)
+    assert error.error == pytest.approx(apart.std(ddof=1) / np.sqrt(len(apart)), rel=0.35)
 
 
 def test_the_standard_error_covers_errors_that_come_in_runs():
     """Differences that last for 50 rows: of 200 streams, two thirds are within one standard error of the truth."""
-    rng, within = np.random.default_rng(0), 0
+    rng, within = np.random.default_rng(0), []
     for _ in range(200):
         ours = np.repeat(rng.random(100) < 0.5, 50)
         theirs = np.repeat(rng.random(100) < 0.5, 50)
         gain, error = paired_gain(steps_of(ours, theirs, 10, 5), "accuracy")
-        within += abs(gain) <= error
-    assert 0.5 < within / 200 < 0.78
+        if np.isfinite(error.error):
+            within.append(abs(gain) <= error.error)
+    assert len(within) > 120
+    assert 0.5 < np.mean(within) < 0.78
 
 
 def test_too_few_rows_for_a_difference():
     ours, theirs = np.ones(400), np.zeros(400)
-    assert np.isnan(paired_gain(steps_of(ours, theirs, 100, 2), "accuracy")).all()
-    assert paired_gain(steps_of(ours, theirs, 100, 1), "accuracy") == (1.0, 0.0)
+    gain, error = paired_gain(steps_of(ours, theirs, 100, 2), "accuracy")
+    assert np.isnan([gain, error.error]).all()
+    assert paired_gain(steps_of(ours, theirs, 100, 1), "accuracy") == (1.0, MeanError(0.0, 1.0))
     steps = {"n_rows": np.full(8, 100), "auc_windowed": np.linspace(0.6, 0.95, 8)}
     steps["auc_cumulative"] = steps["auc_windowed"]
     steps["frozen_auc_windowed"] = np.where(np.arange(8) < 2, np.nan, 0.5)
     gain, error = auc_gain(steps, 200)
     ends = steps["auc_windowed"][[5, 7]] - 0.5  # the windows of the rows 401 to 600 and 601 to 800
     assert gain == pytest.approx(ends.mean())
-    assert error == pytest.approx(ends.std(ddof=1) / np.sqrt(2))
-    assert np.isnan(auc_gain(steps, 1000)[1])
+    assert error.error == pytest.approx(ends.std(ddof=1) / np.sqrt(2))
+    assert error.bound == pytest.approx(12.706 * error.error, rel=1e-4)
+    assert np.isnan(auc_gain(steps, 1000)[1].error)
     steps["auc_cumulative"] = np.append(steps["auc_windowed"][:7], np.nan)  # a third class
-    assert np.isnan(auc_gain(steps, 200)).all()
+    gain, error = auc_gain(steps, 200)
+    assert np.isnan([gain, error.error]).all()
+
+
+@pytest.mark.parametrize(("phi", "n_batches"), [(0.0, 100), (0.9, 100), (0.99, 100), (0.995, 300)])
+def test_intervals_cover_the_mean_of_dependent_differences_or_are_undetermined(phi, n_batches):
+    """Batches of 100 rows: .99 and .995 are memories of 200 to 800 rows."""
+    outside = 0
+    for seed in range(100):
+        noise = np.random.default_rng(seed).normal(size=n_batches * 100 + 2000)
+        rows_ = lfilter([1], [1, -phi], noise)[2000:]
+        error = mean_error(rows_.reshape(-1, 100).sum(axis=1), np.full(n_batches, 100.0))
+        outside += abs(rows_.mean()) > error.bound
+    assert outside <= 14  # the plain error of batches: 4 to 40
+
+
+def test_a_memory_of_most_of_the_run_is_undetermined():
+    state = np.repeat(np.random.default_rng(0).normal(size=8), 20)
+    error = mean_error(100 * state, np.full(160, 100.0))
+    assert np.isnan(error.bound)
+    assert 5_000 < error.missing < 100_000
+
+
+def test_three_draws_have_two_degrees_of_freedom():
+    error = with_draws(MeanError(0.0, math.inf), 0.03, 3)
+    assert error.freedom == pytest.approx(2.0)
+    assert error.bound == pytest.approx(4.3027 * 0.03 / np.sqrt(3), rel=1e-4)
+    assert with_draws(MeanError(0.01, 50.0), np.nan, 1).bound == np.inf
 
 
 # -- what is said ------------------------------------------------------------------------------------------
@@ -257,12 +292,19 @@ def test_the_first_sentence_says_where_it_is_level():
     ("changes", "sentence"),
     [
         ({}, "does no better than one frozen after 1,000 rows (L1): since then its accuracy is 0.004 higher"),
+        ({"frozen_gain": -0.015}, "does no better than one frozen after 1,000 rows (L1): since then its accuracy is"),
+        (
+            {"frozen_gain": -0.02, "frozen_gain_bound": np.nan, "frozen_gain_missing": 41_234.0},
+            "loses to one frozen after 1,000 rows (L1) is undetermined: errors depend on those of so many"
+            " rows before that about 40,000 more rows are needed.",
+        ),
         ({"frozen_gain": -0.02}, "loses to one frozen after 1,000 rows (L1): since then its accuracy is 0.020 lower"),
         ({"frozen_gain": 0.02}, None),
         ({"frozen_gain": np.nan, "frozen_gain_error": np.nan}, None),
         ({"n_selected": 9.0}, None),
         (
-            {"majority_accuracy": 0.95, "frozen_auc": 0.7, "frozen_auc_gain": -0.1, "frozen_auc_gain_error": 0.02},
+            {"majority_accuracy": 0.95, "frozen_auc": 0.7, "frozen_auc_gain": -0.1, "frozen_auc_gain_error": 0.02,
+             "frozen_auc_gain_bound": 0.05},
             "loses to one frozen after 1,000 rows (L1): since then its AUC is 0.100 lower (standard error 0.020)",
         ),
     ],
@@ -271,7 +313,7 @@ def test_sentences(changes, sentence):
     total = {
         "accuracy": 0.8, "majority_accuracy": 0.6, "random_accuracy": 0.5, "random_auc": 0.5, "auc": 0.8,
         "random_spread": 0.01, "random_auc_spread": 0.01, "frozen_gain": 0.004, "frozen_gain_error": 0.01,
-        "n_selected": 3.0, "n_features": 9.0,
+        "frozen_gain_bound": 0.0196, "n_selected": 3.0, "n_features": 9.0,
     } | changes  # fmt: skip
     found = [remark for remark in remarks_on(total, {"options": {}}) if "frozen" in remark]
     assert found == [] if sentence is None else sentence in found[0]

@@ -22,7 +22,6 @@ from tamis._validation import Array, check_choice
 from tamis.errors import CheckpointError
 from tamis.evaluate.experiment.presentation import ExperimentPresentation
 from tamis.evaluate.experiment.score_table import ScoreTable, Significance, significance
-from tamis.evaluate.prequential.paired import error_of_mean
 from tamis.evaluate.prequential.remarks import is_imbalanced, is_uninformative
 from tamis.evaluate.prequential.result import Frame, PrequentialResult, arrow_table, native_frame
 from tamis.options import RunOptions
@@ -260,7 +259,9 @@ class ExperimentResult(ExperimentPresentation):
             )
 
         def is_behind(name: str, spread: str) -> Array:
-            behind: Array = mean(name) <= mean(f"random_{name}") + error_of_mean(mean(spread), n_draws)
+            behind: Array = mean(name) <= mean(f"random_{name}") + np.nan_to_num(mean(spread)) / math.sqrt(
+                n_draws
+            )
             return behind
 
         by_rank = is_uninformative(mean("accuracy"), mean("majority_accuracy"), mean("random_auc"))

@@ -13,9 +13,7 @@ a set that enters or leaves the window changes T and S by the counts of its memb
 
 from __future__ import annotations
 
-import functools
 import math
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -187,26 +185,6 @@ class SlidingStability(ThreadSafe):
         mean_size = total / self.n_sets
         return float(_variance(self._counts, self._ring, self._sizes, self.n_sets, mean_size, self._value))
 
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the confidence interval of `value`, clipped to its possible range.
-
-        The sets of one stream are not independent, so the interval is approximate.
-
-        Parameters
-        ----------
-        level : float in (0, 1), default=0.95
-
-        Returns
-        -------
-        low, high : float
-            NaN for fewer than two sets.
-        """
-        quantile = _quantile(level)
-        if self.n_sets < 2:
-            return math.nan, math.nan
-        half = quantile * math.sqrt(self._variance())
-        return max(self._value - half, -1.0 / (self.n_sets - 1)), min(self._value + half, 1.0)
-
 
 def nogueira(Z: Any) -> float:
     """Return the stability of sets of features.
@@ -269,9 +247,3 @@ def _of_table(Z: Any) -> SlidingStability:
     for row in table:
         stability.add(np.flatnonzero(row))
     return stability
-
-
-@functools.lru_cache
-def _quantile(level: float) -> float:
-    check_number("level", level, low=0, high=1, open_low=True, open_high=True)
-    return NormalDist().inv_cdf(0.5 + level / 2)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.evaluate.prequential.paired import auc_gain, error_of_mean, paired_gain
-from tamis.evaluate.prequential.remarks import Z, is_imbalanced, is_uninformative
+from tamis.dependence.autocorrelation import MeanError
+from tamis.evaluate.prequential.paired import auc_gain, paired_gain, with_draws
+from tamis.evaluate.prequential.remarks import is_imbalanced, is_uninformative
 from tamis.evaluate.prequential.rerun import command_line, snippet, subject
 from tamis.evaluate.prequential.selection_history import Change, SelectionHistory, SelectionMap
 from tamis.options import RunOptions
 from tamis.report.charts.chart import (
     Axis,
-    Band,
     Bars,
     Chart,
     Line,
@@ -165,12 +165,14 @@ class RunPresentation(Result):
             said = f"With {'all' if kept >= n or not self._has_selection else f'{kept:,} of'} {n:,} features, {name} is"
             return f"{said} {written(value)}{self._featureless(total, measure)}."
         label, gain, error = min(compared, key=lambda one: one[1])
-        half, sign = Z * error, -1.0 if measure == "mae" else 1.0
+        half, sign = error.bound, -1.0 if measure == "mae" else 1.0
         pays = "pays" if gain > half else "does not pay" if gain < -half else "has no proven advantage"
         ends = sorted((sign * (gain - half), sign * (gain + half)))
         interval = f" (95 % interval {signed(ends[0], written)} to {signed(ends[1], written)})"
-        if math.isnan(half):
+        if not math.isfinite(half):
             interval = " (too few rows for an interval)"
+        if error.missing:
+            interval = f" (no interval: about {float(f'{error.missing:.1g}'):,.0f} more rows are needed)"
         said = f"The selection {pays}"
         if pays == "does not pay" and label == _EVERY:
             said = f"Keep all {n:,} features"
@@ -194,7 +196,7 @@ class RunPresentation(Result):
             "auc" if is_uninformative(total["accuracy"], total["majority_accuracy"], beside) else "accuracy"
         )
 
-    def _comparisons(self, total: dict[str, float], measure: str) -> list[tuple[str, float, float]]:
+    def _comparisons(self, total: dict[str, float], measure: str) -> list[tuple[str, float, MeanError]]:
         """Return the baselines that select features: a label, the gain over it, and its standard error.
 
         That of random subsets includes the deviation of the draws.
@@ -214,7 +216,7 @@ class RunPresentation(Result):
             else:
                 gain, error = paired_gain(self._steps, measure, name)
             if name == "random":
-                error = math.hypot(error, error_of_mean(spread, options.n_draws))
+                error = with_draws(error, spread, options.n_draws)
             items.append((label, gain, error))
         return [item for item in items if math.isfinite(item[1])]
 
@@ -258,8 +260,7 @@ class RunPresentation(Result):
         if not self._n_steps:
             return []
         steps, kept = self._steps, self._steps["n_selected"]
-        low, high = self._last("stability_low"), self._last("stability_high")
-        latest = f"latest {fraction(self._last('stability'))} (95 %: {fraction(low)} to {fraction(high)})"
+        latest = self._last("stability")
         fewest, most, end = int(kept.min()), int(kept.max()), int(kept[-1])
         way = (
             "at every step" if fewest == most else f"at the end; {count(fewest)} to {count(most)} on the way"
@@ -271,7 +272,7 @@ class RunPresentation(Result):
         return [
             *(Figure(*one, is_main=False) for one in self._measure_figures()),
             Figure("Mean stability", fraction(self._mean("stability")),
-                   latest if np.isfinite(low) else "nothing to compare"),
+                   f"latest {fraction(latest)}" if np.isfinite(latest) else "nothing to compare"),
             Figure("Features selected", f"{count(end)} of {count(len(self.feature_names))}", way),
             Figure("Rows per second", rate(rows / seconds) if seconds > 0 else MISSING,
                    f"{duration(seconds)} in all: {parts}"),
@@ -437,13 +438,8 @@ class RunPresentation(Result):
             f"Similarity of {which} by the measure of Nogueira: 1 for identical sets, 0 in expectation for random"
             " ones."
         )
-        low, high = steps["stability_low"], steps["stability_high"]
-        band = Band(steps["n_seen"], low, high, "95 % interval")
-        line, y = (
-            self._line("stability", "stability"),
-            axis(*limits(steps["stability"], low, high, within=(-1, 1))),
-        )
-        chart = self._line_chart("sta", "Stability", [line], y=y, shape="wide", band=band, is_main=True)
+        line, y = self._line("stability", "stability"), axis(*limits(steps["stability"], within=(-1, 1)))
+        chart = self._line_chart("sta", "Stability", [line], y=y, shape="wide", is_main=True)
         return Section("stability", "Stability", [said, chart])
 
     def _truth(self) -> Section:
@@ -764,14 +760,14 @@ class RunPresentation(Result):
 
     def _line_chart(
         self, key: str, title: str, lines: Sequence[Line], within: tuple[float, float] | None = None, *,
-        y: Axis | None = None, shape: str = "", band: Band | None = None, is_main: bool = False,
+        y: Axis | None = None, shape: str = "", is_main: bool = False,
     ) -> Chart:  # fmt: skip
         """Return a chart of lines over the rows seen, the first on top."""
         said = "; ".join(
             f"{shorten(line.name, 40)}: {trend(np.asarray(line.y, np.float64))}" for line in lines
         )
         caption = "by rows seen; dotted: true drifts" if len(self.drift_rows) else "by rows seen"
-        marks: list[Mark] = [*lines, *([band] if band is not None else []), VerticalLines(self.drift_rows)]
+        marks: list[Mark] = [*lines, VerticalLines(self.drift_rows)]
         vertical = y or axis(*limits(*(line.y for line in lines), within=within))
         said = f"{said}. Horizontal: rows seen."
         return Chart(key, title, caption, said, self._x(), vertical, marks, shape, is_main=is_main)

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tamis.evaluate.prequential.paired import error_of_mean
+from tamis.dependence.autocorrelation import MeanError
+from tamis.evaluate.prequential.paired import with_draws
 from tamis.options import RunOptions
 
-__all__ = ["RARE", "Z", "is_imbalanced", "is_uninformative", "remarks_on", "threshold_note"]
+__all__ = ["RARE", "is_imbalanced", "is_uninformative", "remarks_on", "threshold_note"]
 
 RARE = 0.1  # share of the rows below which accuracy hardly depends on the selection
-Z = 1.96  # standard errors of a 95 % confidence interval, beyond which a selection loses
 _FEW_CHANGES = 12  # of the label in a run, below which its rows are sorted or contain few episodes
 _RANKS = 0.6  # the AUC above which a model is useful regardless of its accuracy
 
@@ -145,34 +145,46 @@ def _beside_constants(total: dict[str, float]) -> list[str]:
 def _beside_random(name: str, total: dict[str, float], settings: dict[str, Any]) -> list[str]:
     """Return a remark on random subsets, unless the run exceeds their mean by more than its standard error."""
     spread = total.get("random_auc_spread" if name == "auc" else "random_spread", math.nan)
-    n_draws = RunOptions.from_settings(settings).n_draws
-    error = error_of_mean(spread, n_draws)
+    n_draws, which = (
+        RunOptions.from_settings(settings).n_draws,
+        "random_auc_gain" if name == "auc" else "random_gain",
+    )
+    of_draws = with_draws(MeanError(0.0, math.inf), spread, n_draws)
+    error, bound = (total.get(f"{which}_{part}", math.nan) for part in ("error", "bound"))
+    if math.isnan(error):
+        error, bound = of_draws.error, of_draws.bound
     ours, mean, sign = total[name], total.get(f"random_{name}", math.nan), -1.0 if name == "mae" else 1.0
-    ahead = sign * (ours - mean)
+    ahead, digits = sign * (ours - mean), ".4g" if name == "mae" else ".3f"
+    if (missing := total.get(f"{which}_missing", 0.0)) > 0.0:
+        return [_undetermined("random subsets of the same size", missing)] if ahead <= 0.0 else []
     if not ahead <= error:  # NaN: not compared
         return []
-    digits, fewer = (".4g", ".2g") if name == "mae" else (".3f", ".3f")
-    loses = ahead < -error and f"{ours:{digits}}" != f"{mean:{digits}}"
+    loses, fewer = (
+        ahead < -bound and f"{ours:{digits}}" != f"{mean:{digits}}",
+        ".2g" if name == "mae" else ".3f",
+    )
     return [
         f"The selection {'loses to' if loses else 'does no better than'} random subsets of the same size:"
-        f" {_WORDS.get(name, name)} {ours:{digits}} against {mean:{digits}} ± {error:{fewer}} (mean and standard error"
-        f" of {n_draws} draw{'s' * (n_draws != 1)}). Try more features, or another selector."
+        f" {_WORDS.get(name, name)} {ours:{digits}} against {mean:{digits}} ± {error:{fewer}}"
+        f" (mean of {n_draws} draw{'s' * (n_draws != 1)}, and standard error). Try more features, or another selector."
     ]
 
 
 def _beside_all(total: dict[str, float]) -> list[str]:
     """Return a remark if the same learner with all features is significantly better."""
-    gain, error = total.get("all_gain", math.nan), total.get("all_gain_error", math.nan)
-    if not gain < -Z * error or total["n_selected"] >= total["n_features"]:
+    gain, bound = total.get("all_gain", math.nan), total.get("all_gain_bound", math.nan)
+    if math.isnan(gain) or total["n_selected"] >= total["n_features"]:
         return []
+    if (missing := total.get("all_gain_missing", 0.0)) > 0.0:
+        return [_undetermined(f"all {total['n_features']:,.0f} features", missing)] if gain <= 0.0 else []
     name = "mae" if "mae" in total else "accuracy"
     digits = ".4g" if name == "mae" else ".3f"
-    if f"{total[name]:{digits}}" == f"{total[f'all_{name}']:{digits}}":
+    if not gain < -bound or f"{total[name]:{digits}}" == f"{total[f'all_{name}']:{digits}}":
         return []
     return [
         f"The selection loses to all {total['n_features']:,.0f} features: {_WORDS.get(name, name)}"
         f" {total[name]:{digits}} against {total[f'all_{name}']:{digits}} (standard error of the difference"
-        f" {error:{'.2g' if name == 'mae' else '.3f'}})."
+        f" {total['all_gain_error']:{'.2g' if name == 'mae' else '.3f'}})."
     ]
 
 
@@ -183,18 +195,28 @@ def _beside_frozen(name: str, total: dict[str, float], settings: dict[str, Any])
     """Return a remark on the frozen selection, unless the run exceeds it by more than one standard error."""
     word = _WORDS.get(name, name)
     which = "frozen_auc_gain" if name == "auc" else "frozen_gain"
-    gain, error = total.get(which, math.nan), total.get(f"{which}_error", math.nan)
-    if not gain <= error or total["n_selected"] >= total["n_features"]:  # NaN: not compared
+    gain, error, bound = (total.get(f"{which}{part}", math.nan) for part in ("", "_error", "_bound"))
+    if math.isnan(gain) or total["n_selected"] >= total["n_features"]:
         return []
-    after = RunOptions.from_settings(settings).frozen_after
+    frozen = f"one frozen after {RunOptions.from_settings(settings).frozen_after:,} rows (L1)"
+    if (missing := total.get(f"{which}_missing", 0.0)) > 0.0:
+        return [_undetermined(frozen, missing)] if gain <= 0.0 else []
+    if not gain <= error:
+        return []
     digits, is_higher = (".3g", gain <= 0.0) if name == "mae" else (".3f", gain >= 0.0)
     size = f"{abs(gain):{digits}}"
-    verdict = "loses to" if gain < -Z * error and float(size) else "does no better than"
+    verdict = "loses to" if gain < -bound and float(size) else "does no better than"
     apart = f"{size} {'higher' if is_higher else 'lower'} (standard error {error:{digits}})"
     return [
-        f"The selection {verdict} one frozen after {after:,} rows (L1): since then its {word} is"
-        f" {apart if float(size) else 'the same'}."
+        f"The selection {verdict} {frozen}: since then its {word} is {apart if float(size) else 'the same'}."
     ]
+
+
+def _undetermined(baseline: str, missing: float) -> str:
+    return (
+        f"Whether the selection loses to {baseline} is undetermined: errors depend on those of so many rows before"
+        f" that about {float(f'{missing:.1g}'):,.0f} more rows are needed."
+    )
 
 
 def is_imbalanced(total: dict[str, float]) -> bool:

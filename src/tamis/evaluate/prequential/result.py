@@ -22,7 +22,7 @@ from tamis._interrupts import raise_asynchronous
 from tamis._validation import Array, check_choice
 from tamis.errors import CheckpointError
 from tamis.evaluate.metrics.drift import Recovery, recovery
-from tamis.evaluate.prequential.paired import auc_gain, paired_gain
+from tamis.evaluate.prequential.paired import auc_gain, paired_gain, with_draws
 from tamis.evaluate.prequential.presentation import RunPresentation
 from tamis.evaluate.prequential.remarks import is_imbalanced, remarks_on, threshold_note
 from tamis.evaluate.prequential.task import CLASSIFICATION, Task, find_task
@@ -245,14 +245,29 @@ class PrequentialResult(RunPresentation):
         }
 
     def _gains(self) -> dict[str, float]:
-        """Return by how much the run is better than two baselines on the same rows, and the standard errors."""
+        """Return by how much the run is better than baselines on the same rows, and how sure that is.
+
+        The standard error, half of the 95 % confidence interval, and the rows that are missing if it is undetermined.
+        """
         steps, window = self.frames["steps"], max(2, self.options.window)
-        gains = {f"{name}_gain": paired_gain(steps, self.task.measure, name) for name in ("frozen", "all")}
-        if self.task.ranks:
-            gains["frozen_auc_gain"] = auc_gain(steps, window)
-        return {
-            f"{name}{part}": gain[k] for name, gain in gains.items() for k, part in enumerate(("", "_error"))
-        }
+        kinds = [
+            ("", paired_gain, self.task.measure),
+            *([("auc_", auc_gain, window)] if self.task.ranks else []),
+        ]
+        gains: dict[str, float] = {}
+        for prefix, difference, how in kinds:
+            for name in ("frozen", "all", "random"):
+                gain, error = difference(steps, how, name)
+                if name == "random":
+                    spread = steps[f"random_{prefix}spread_cumulative"]
+                    error = with_draws(error, spread[-1] if len(spread) else math.nan, self.options.n_draws)
+                parts = {"": gain, "_error": error.error, "_bound": error.bound, "_missing": error.missing}
+                is_known = math.isfinite(gain)
+                gains |= {
+                    f"{name}_{prefix}gain{part}": value if is_known else math.nan
+                    for part, value in parts.items()
+                }
+        return gains
 
     def dependence_note(self) -> str:
         """Return a note with the effective number of rows if they are autocorrelated; else an empty text.

@@ -496,14 +496,13 @@ class Run:
 
     def _record(self, taken: _BatchOutcome, memory: int, truth: NDArray[np.bool_] | None) -> None:
         n_entered = n_left = 0
-        value = low = high = math.nan
+        value = math.nan
         n_selected = self.n_features
         if taken.predicted.mask is not None and taken.predicted.support is not None:
             n_entered, n_left = self._record_changes(taken.step, taken.predicted.mask)
             n_selected = len(taken.predicted.support)
             self.stability.add(taken.predicted.support)
             value = self.stability.value
-            low, high = self.stability.interval()
         ranked: tuple[float, ...] = (math.nan,) * (2 * len(self.task.ranks))
         if self.auc is not None and self.precision_recall is not None:
             ranked = (self.auc.mean, self.auc.windowed, *self.precision_recall.values, math.nan, math.nan)
@@ -512,7 +511,7 @@ class Run:
         row = (
             taken.step, taken.n_seen, len(taken.codes), *self.metrics.values.tolist(), *ranked,
             *taken.baselines, *self._selection_accuracy(taken, truth), value,
-            low, high, n_selected, n_entered, n_left, *taken.seconds, memory, self.model_bytes,
+            n_selected, n_entered, n_left, *taken.seconds, memory, self.model_bytes,
         )  # fmt: skip
         if self.tracked:
             further = {

@@ -58,7 +58,7 @@ class Task:
                     *(f"frozen_{measure}_{scope}" for scope in scopes),
                 )
             ),
-            "selection_accuracy", "rsr", "cucp", "stability", "stability_low", "stability_high",
+            "selection_accuracy", "rsr", "cucp", "stability",
             "n_selected", "n_entered", "n_left", "seconds_select", "seconds_predict", "seconds_learn",
             "seconds_baselines", "seconds_total", "seconds_read", "seconds_compile", "seconds_run",
             "memory_bytes", "model_bytes",

@@ -662,3 +662,32 @@ def test_records_that_cannot_be_followed_are_explained(call, model, arguments, s
     code, _, err = call("acquire", model, *arguments)
     assert code in (1, 2)
     assert said in err
+
+
+def test_an_answer_is_undone_explained_and_logged(call, model, folder):
+    _, out, _ = call("acquire", model, "--json", said='{"stop": true}')
+    first = json.loads(out.splitlines()[0])["next"]
+    value = "grey" if first == "colour" else "1.5"
+    (folder / "log.jsonl").unlink(missing_ok=True)
+    code, out, _ = call(
+        "acquire", model, "--log", "log.jsonl", "--case", "Miller", said=f"w\n{value}\nu\n{value}\nq\n"
+    )
+    assert code == 0
+    assert "An answer can move the probability of" in " ".join(out.split())
+    assert out.count(f"{first} = ") == 1
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [line["event"] for line in lines] == ["open", "answer", "undo", "answer", "decision"]
+    assert {line["case"] for line in lines} == {"Miller"}
+    assert lines[1]["feature"] == first
+    assert lines[2]["posterior"] == lines[0]["posterior"]
+    code, out, _ = call(
+        "acquire", model, "--json", "--log", "log.jsonl",
+        said=f'{{"value": "{value}"}}\n{{"undo": true}}\n{{"undo": true}}\n{{"stop": true}}',
+    )  # fmt: skip
+    found = [json.loads(line) for line in out.splitlines()]
+    assert found[2]["observed"] == []
+    assert "nothing to undo" in found[3]["error"]
+    assert len((folder / "log.jsonl").read_text(encoding="utf-8").splitlines()) == 9  # appended
+    code, _, err = call("acquire", model, "--log", "table.csv")
+    assert code == 2
+    assert "--log table.csv exists already, and is not from Tamis" in err

@@ -64,7 +64,7 @@ def test_a_session_is_the_list_of_its_values(page):
         session.observe(answers[feature])
         observed = found["observed"]
     assert found["decision"] == f"Decision: {session.decision} ({session.posterior[session.decision]:.3f})"
-    assert found["steps"][-1]["after"] == f"largest probability {max(session.posterior.values()):.3f}"
+    assert found["steps"][-1]["after"] == f"ill {session.posterior['ill']:.3f}"
     assert [step["text"] for step in found["steps"]].count("Temperature (°C)") == 1
     assert session.cost == 3 * 2.0 + 3.0
     _, undone = reply(page, {"observed": observed[:-1]})
@@ -313,3 +313,69 @@ def test_nothing_can_be_entered_before_the_first_question(number_page, tmp_path,
     finally:
         ready.set()
         driver.quit()
+
+
+@pytest.mark.slow
+@needs_browser
+def test_a_browser_searches_edits_supposes_and_confirms(tmp_path):
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 900)
+    towns = np.array([f"Town {i}" for i in range(30)])
+    X = pd.DataFrame(
+        {
+            "town": towns[np.where(rng.random(900) < 0.8, y, rng.integers(0, 30, 900))],
+            "heat": rng.normal(size=900) + y,
+        }
+    )
+    page = QuestionPage(FixedSubset(0.001, n_features=2).fit(X, y), title="state · ward.tamis")
+    driver = browser(tmp_path)
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    wait = WebDriverWait(driver, 20)
+
+    def element(name):
+        return driver.find_element("id", name)
+
+    def steps(n):
+        wait.until(lambda _: len(driver.find_elements("css selector", "#steps li")) == n)
+
+    try:
+        driver.get(page.address)
+        wait.until(lambda _: "price" in element("text").text)
+        assert driver.title == "state · ward.tamis"
+        assert "town" in element("text").text
+        assert not driver.find_elements("css selector", "#options button")
+        assert len(driver.find_elements("css selector", "#choices option")) == 30
+        element("value").send_keys("Town 1", Keys.ENTER)
+        steps(1)
+        before = element("bars").text
+        # A letter in the empty field of a number is a command, and is not written.
+        element("value").send_keys("u")
+        steps(0)
+        element("value").send_keys("Town 0", Keys.ENTER)
+        steps(1)
+        assert element("bars").text != before
+        element("given").send_keys("3")
+        element("suppose").click()
+        wait.until(lambda _: element("whatif").text.startswith("Then: Decision: "))
+        steps(1)
+        driver.find_element("css selector", "#steps .edit").click()
+        field = driver.find_element("css selector", "#steps select")
+        field.send_keys("Town 1")
+        driver.find_element("css selector", "#steps form button").click()
+        wait.until(lambda _: element("bars").text == before)
+        element("case").send_keys("Miller")
+        element("new").click()
+        driver.switch_to.alert.dismiss()
+        steps(1)
+        element("new").click()
+        driver.switch_to.alert.accept()
+        steps(0)
+        assert element("case").get_attribute("value") == ""
+        assert driver.get_log("browser") == []
+    finally:
+        driver.quit()
+        page.close()

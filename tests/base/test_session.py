@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import tamis
-from tamis import AACO, IFC2F, AdaptiveIFC2F, FixedSubset
+from tamis import AACO, ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset
 from tamis.base import PriceList
 from tamis.errors import DataError, StateError
 
@@ -182,3 +182,64 @@ def test_a_fee_is_paid_for_a_value_without_result(rng):
 def test_units_and_ranges_are_validated(terms, message):
     with pytest.raises(ValueError, match=message):
         PriceList.from_dict({"prices": {"age": 1.0}, **terms})
+
+
+def people():
+    rng = np.random.default_rng(1)
+    y = np.where(rng.random(600) < 0.5, "ill", "well")
+    return pd.DataFrame(
+        rng.normal(size=(600, 4)) + np.outer(y == "ill", [1.0, 1.4, 2.0, 0.0]), columns=NAMES
+    ), y
+
+
+def test_the_best_questions_are_those_asked_without_the_better_ones():
+    X, y = people()
+    model = AdaptiveIFC2F(0.001, random_state=0).fit(X, y)
+    session = model.open()
+    best = session.best_questions(3)
+    assert best[0] == (session.next_feature, session.next_cost)
+    assert model.open(unavailable=[best[0][0]]).next_feature == best[1][0]
+    assert len({feature for feature, _ in best}) == len(best)
+    assert session.next_feature == best[0][0]
+    assert model.open().state() == session.state()
+
+
+def test_what_if_changes_nothing_and_undo_returns():
+    X, y = people()
+    model = AdaptiveIFC2F(0.001, random_state=0).fit(X, y)
+    session = model.open()
+    start, first = session.posterior, session.next_feature
+    other = session.what_if(1.0)
+    assert session.posterior == start
+    session.observe(1.0)
+    assert session.posterior == other.posterior
+    assert session.explain()[0]["feature"] == first
+    session.undo()
+    assert (session.posterior, session.next_feature, session.cost) == (start, first, 0.0)
+    with pytest.raises(ValueError, match="nothing to undo"):
+        session.undo()
+
+
+@pytest.mark.parametrize("method", [IFC2F, AdaptiveIFC2F, ETANA, FETANA, AACO, FixedSubset])
+def test_a_budget_is_kept_and_a_value_beyond_it_may_be_volunteered(method):
+    X, y = people()
+    names = list(X.columns)
+    prices = {name: 0.003 * (1 + k) for k, name in enumerate(names)}
+    model = method(prices, random_state=0).fit(X, y)
+    for budget in (0.0, 0.004, 0.01):
+        session = model.open(budget=budget)
+        while session.next_feature is not None:
+            session.observe(0.5)
+        assert session.cost <= budget * (1 + 1e-9)
+        again = model.open(session.state())
+        assert again.state() == session.state()
+        assert again.posterior == session.posterior
+    known = {step["feature"] for step in session.explain()}
+    beyond = next((name for name in model._names() if name not in known), None)
+    if beyond is not None:
+        cost = session.cost
+        session.observe(0.5, beyond)
+        assert session.cost == cost
+        assert session.explain()[-1]["feature"] == beyond
+    with pytest.raises(ValueError, match="budget"):
+        model.open(budget=-1.0)

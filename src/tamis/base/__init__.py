@@ -23,7 +23,7 @@ from tamis.base.cells import Acquisition, CellClassifier
 from tamis.base.columns import ColumnSelector, FeatureStream
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.html_repr import html_repr
-from tamis.base.prices import PriceList
+from tamis.base.prices import Panel, PriceList
 from tamis.base.rows import RowSelector, n_to_select, top_mask
 from tamis.base.session import Session, State
 from tamis.base.trace import Trace, Verdicts
@@ -35,6 +35,7 @@ __all__ = [
     "ColumnSelector",
     "FeatureStream",
     "Inputs",
+    "Panel",
     "PriceList",
     "RowSelector",
     "Session",

@@ -147,6 +147,8 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         Features that may be acquired, in the model's order.
     prices_ : ndarray of shape (K,)
         Acquisition cost of each candidate.
+    target_name_ : str
+        Name of the labels, if they were a named column in `fit`; or empty.
     n_features_used_ : ndarray of shape (n_rows,), int
         Number of values acquired for each row of the last `predict`; empty in a model that was loaded.
     cost_ : ndarray of shape (n_rows,)
@@ -177,6 +179,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
     prior_: Floats
     candidates_: NDArray[np.int64]
     prices_: Floats
+    target_name_: str = ""
     _ranges: Floats | None = None  # smallest and largest value of each candidate in `fit`, NaN for categories
 
     _allowed = parameters(
@@ -370,11 +373,12 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         """Fit to the rows of the sample."""
         assert self._sample is not None
         sample = self._sample = self._sample.compact()
-        names = list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
+        names, target_name = getattr(self, "feature_names_in_", None), self.target_name_
         self._forget()
+        self.target_name_ = target_name
         self._categories, self._origin = sample.categories, sample.origin
         labels = sample.target if self._is_regression else sample.classes[sample.codes]
-        self._fit_rows(sample.rows, labels, names)
+        self._fit_rows(sample.rows, labels, None if names is None else list(names))
         self._n_fitted = sample.n_seen
 
     def _forget(self) -> None:
@@ -384,6 +388,8 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         self._categories, X, names = Categories.learn(X, self.categorical, sample_weight)
+        target_name = getattr(y, "name", None)
+        self.target_name_ = target_name if isinstance(target_name, str) else ""
         y = as_column(y, X.shape[0], type(self).__name__)
         reject_nonfinite(X, names, allow_nan=True)
         if (at := _copies(sample_weight, X.shape[0])) is not None:

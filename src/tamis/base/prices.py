@@ -27,11 +27,28 @@ from numpy.typing import NDArray
 from tamis._validation import Array, as_numbers, short_repr
 from tamis._validation.parameters import Kind, number
 
-__all__ = ["PRICES", "PriceList", "Tariff", "check_groups", "own_costs", "tariff_of"]
+__all__ = ["PRICES", "Panel", "PriceList", "Tariff", "check_groups", "own_costs", "tariff_of"]
 
 Floats = NDArray[np.float64]
 Column = str | int
-_KEYS = ("prices", "fees", "if_known", "delays", "delay_price", "currency", "units", "ranges")
+_KEYS = ("prices", "fees", "if_known", "delays", "delay_price", "currency", "panels", "units", "ranges")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Features whose values arrive together, for one price and after one delay, such as those of a blood count.
+
+    Parameters
+    ----------
+    columns : sequence of columns
+        They have no prices of their own.
+    price : float
+    delay : float, default=0.0
+    """
+
+    columns: Sequence[Column]
+    price: float
+    delay: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -52,6 +69,8 @@ class PriceList:
         Cost of a unit of time.
     currency : str, default=""
         Appended to amounts.
+    panels : mapping from str to Panel, optional
+        Features that are acquired together.
     units : mapping from column to str, or to mapping from str to float or (float, float), optional
         The unit of a feature; or its units, its own first, each with the factor (and offset) to the own unit:
         ``{"temperature": {"°C": 1.0, "°F": (5 / 9, -160 / 9)}}``.
@@ -93,6 +112,7 @@ class PriceList:
     delays: Mapping[Column, float] = field(default_factory=dict)
     delay_price: float = 1.0
     currency: str = ""
+    panels: Mapping[str, Panel] = field(default_factory=dict)
     units: Mapping[Column, str | Mapping[str, Any]] = field(default_factory=dict)
     ranges: Mapping[Column, Sequence[float]] = field(default_factory=dict)
 
@@ -107,6 +127,11 @@ class PriceList:
                 (f"the price of {short_repr(name)} if {short_repr(k)} is known", p) for k, p in terms.items()
             ]
         named += [(f"the delay of {short_repr(name)}", delay) for name, delay in self.delays.items()]
+        for name, panel in self.panels.items():
+            named += [
+                (f"the price of panel {name}", panel.price),
+                (f"the delay of panel {name}", panel.delay),
+            ]
         for label, price in [*named, ("delay_price", self.delay_price)]:
             if isinstance(price, bool) or not isinstance(price, int | float) or not 0.0 <= price <= 1e100:
                 raise ValueError(f"{label} is {short_repr(price)}: it must be a number in [0, 1e100].")
@@ -117,6 +142,27 @@ class PriceList:
                 )
         for name in self.units:
             self.factors(name)
+        members = [column for panel in self.panels.values() for column in panel.columns]
+        priced = {*self.delays, *(self.prices if isinstance(self.prices, Mapping) else ())}
+        for column in members:
+            if column in priced or members.count(column) > 1:
+                what = (
+                    "is in two panels"
+                    if members.count(column) > 1
+                    else "is in a panel and has a price or a delay of its own"
+                )
+                raise ValueError(f"{short_repr(column)} {what}: give it one of them.")
+
+    def panel_of(self, column: Column) -> str | None:
+        """Return the name of the panel of a feature, if it has one."""
+        return next((name for name, panel in self.panels.items() if column in panel.columns), None)
+
+    def all_fees(self) -> list[tuple[Sequence[Column], float]]:
+        """Return the fees that are paid with the first of some features, those of panels among them."""
+        return [
+            *self.fees,
+            *((one.columns, one.price + self.delay_price * one.delay) for one in self.panels.values()),
+        ]
 
     def factors(self, column: Column) -> dict[str, tuple[float, float]]:
         """Return the factor and the offset of each unit of a feature, its own unit first.
@@ -154,6 +200,7 @@ class PriceList:
         parts = dict(content)
         try:
             parts["fees"] = [([*one["columns"]], one["fee"]) for one in content.get("fees", ())]
+            parts["panels"] = {name: Panel(**terms) for name, terms in content.get("panels", {}).items()}
             parts["if_known"] = {name: dict(terms) for name, terms in content.get("if_known", {}).items()}
             parts |= {key: dict(content.get(key, {})) for key in ("delays", "units", "ranges")}
         except (TypeError, KeyError, AttributeError, ValueError):
@@ -187,6 +234,7 @@ class PriceList:
                 for name, terms in self.if_known.items()
             },
             delay_price=factor * self.delay_price,
+            panels={name: replace(one, price=factor * one.price) for name, one in self.panels.items()},
         )
 
     def own_prices(self, columns: Sequence[Column], parameter: str = "cost") -> dict[Column, float]:
@@ -198,7 +246,7 @@ class PriceList:
             If the list names an unknown feature, or has no price for one.
         """
         known, named = set(columns), {*self.delays, *self.units, *self.ranges}
-        for members, _ in self.fees:
+        for members, _ in self.all_fees():
             named |= set(members)
         for name, terms in self.if_known.items():
             named |= {name, *terms}
@@ -206,7 +254,10 @@ class PriceList:
             named |= set(self.prices)
         if unknown := sorted(named - known, key=str):
             raise ValueError(f"{parameter} names {unknown[0]!r}, which is not a column of X.")
-        price = dict.fromkeys(columns, self.prices) if not isinstance(self.prices, Mapping) else self.prices
+        price = (
+            dict.fromkeys(columns, self.prices) if not isinstance(self.prices, Mapping) else dict(self.prices)
+        )
+        price |= {name: 0.0 for panel in self.panels.values() for name in panel.columns}
         if lacking := [name for name in columns if name not in price]:
             raise ValueError(f"{parameter} has no entry for column {lacking[0]!r}.")
         return {
@@ -359,7 +410,7 @@ def tariff_of(cost: PriceList | None, own: Floats, groups: Any, columns: Sequenc
     """
     place = {name: at for at, name in enumerate(columns)}
     own, member, fee = own.copy(), [], []
-    for members, price in cost.fees if cost is not None else ():
+    for members, price in cost.all_fees() if cost is not None else ():
         member.append(np.isin(np.arange(len(columns)), [place[name] for name in members if name in place]))
         fee.append(float(price))
     for members in groups or ():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from collections.abc import Mapping
@@ -222,6 +223,73 @@ class Session(ThreadSafe):
     def cost(self) -> float:
         """Total cost paid so far."""
         return float(self._state.spent[0])
+
+    @property
+    def arrived(self) -> list[str | int]:
+        """The features whose values arrived with those of their panels, and were not recorded yet."""
+        cost = self._model.cost
+        if not isinstance(cost, PriceList) or not cost.panels:
+            return []
+        known = {step["feature"] for step in self._steps} | set(self.unavailable)
+        paid = {cost.panel_of(step["feature"]) for step in self._steps if step["paid"]} - {None}
+        return [name for name in self._names if name not in known and cost.panel_of(name) in paid]
+
+    def best_questions(self, n: int = 3) -> list[tuple[str | int, float]]:
+        """Return the features to acquire next, best first: each is what the model asks for without those before it.
+
+        Parameters
+        ----------
+        n : int, default=3
+            Fewer are returned if no other feature is worth its cost.
+
+        Returns
+        -------
+        list of (str or int, float)
+            Features and prices.
+        """
+        state, position, found = (
+            self._state.take(np.array([0])),
+            self._position,
+            list[tuple[str | int, float]](),
+        )
+        while position >= 0 and len(found) < n:
+            at = np.array([position])
+            found.append((self._names[position], float(self._model._price(state, at)[0])))
+            self._model._observe(state, at, np.array([-1], dtype=np.int16), np.array([np.nan]))
+            position = int(next_within(self._model, state, self._budget)[0][0])
+        return found
+
+    def what_if(self, value: Any, feature: str | int | None = None) -> Session:
+        """Return another session, in which the feature has this value; this one is unchanged.
+
+        Parameters
+        ----------
+        value, feature
+            As for `observe`, without a warning for a value out of range.
+
+        Raises
+        ------
+        ValueError, DataError
+            As for `observe`.
+        """
+        other = copy.copy(self)
+        position = self._position_to_observe(feature)
+        other._record(position, value, self._outcome(position, value))
+        return other
+
+    def undo(self) -> None:
+        """Remove the last value; those before it are kept as they were.
+
+        Raises
+        ------
+        ValueError
+            If no value was observed.
+        """
+        if not self._steps:
+            raise ValueError("There is nothing to undo: no value was observed.")
+        state = self.state()
+        before = Session(self._model, {**state, "observed": state["observed"][:-1]})
+        vars(self).update(vars(before))
 
     def explain(self) -> list[dict[str, Any]]:
         """Return the values observed so far, in order.

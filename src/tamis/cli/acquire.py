@@ -6,8 +6,9 @@ import json
 import math
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -17,12 +18,11 @@ from tamis.cli.dialogue import (
     amount,
     decision_text,
     label_text,
-    rounded,
     safe_repr,
 )
 from tamis.cli.failure import MisuseError
-from tamis.cli.options import OUTPUT, Force, Panel, command
-from tamis.cli.output import Output, terminal, write_csv
+from tamis.cli.options import OUTPUT, Force, command
+from tamis.cli.output import Output, check_outputs, terminal, write_csv
 from tamis.cli.reading import ReadingOptions
 from tamis.cli.train import Table
 
@@ -70,20 +70,84 @@ class _Records(ReadingOptions):
             raise MisuseError(f"--tree {self.tree} must end in .html or .svg.")
 
 
+@dataclass
+class _Case:
+    """The case that is asked about.
+
+    Parameters
+    ----------
+    budget : PRICE
+        Largest total price of a case.
+    unavailable : NAME
+        A column that cannot be acquired; may be repeated.
+    case : NAME
+        The name of the case, for the log.
+    log : FILE
+        Append each answer and decision to this file, as lines of JSON.
+    """
+
+    panel: ClassVar[str] = "Case"
+
+    budget: float | None = None
+    unavailable: list[str] | None = None
+    case: str = ""
+    log: str | None = None
+
+    def dialogue(self, model: str) -> Dialogue:
+        """Return the dialogue of a saved model."""
+        if self.budget is not None and not 0 <= self.budget < math.inf:
+            raise MisuseError(f"--budget {self.budget:g} must be 0 or more, and finite.")
+        dialogue = Dialogue.load(model, self.unavailable or (), self.budget, case=self.case)
+        if self.log is not None:
+            from tamis.persistence.journal import Journal
+
+            check_outputs([model], {"--log": self.log})
+            dialogue.log = Journal(self.log)
+        return dialogue
+
+
+@dataclass
+class _Serving:
+    """A page for any number of cases.
+
+    Parameters
+    ----------
+    serve : bool
+        Ask on a local web page instead, with a JSON interface for programs (/openapi.json).
+    port : N
+        Port of the page; 0: any free port.
+    host : ADDRESS
+        Address of the page; by default that of this machine alone.
+    wording : JSON
+        JSON or CSV file with the text of the question for each column.
+    """
+
+    panel: ClassVar[str] = "Page"
+
+    serve: bool = False
+    port: int = 0
+    host: str = "127.0.0.1"
+    wording: str | None = None
+
+    def check(self) -> None:
+        """Raise if options are invalid together."""
+        if not 0 <= self.port < 65536:
+            raise MisuseError(f"--port {self.port} must be from 0 to 65535.")
+        if not self.serve and (self.port or self.wording is not None or self.host != "127.0.0.1"):
+            raise MisuseError("--port, --host and --wording are for the page: add --serve.")
+
+
 @command()
 def acquire(
     model: Annotated[str, typer.Argument()],
     file: Annotated[str | None, typer.Argument()] = None,
     *,
     records: _Records,
-    budget: float | None = None,
     force: Force = False,
     as_json: Annotated[bool, typer.Option("--json"), OUTPUT] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q"), OUTPUT] = False,
-    serve: Annotated[bool, Panel("Page")] = False,
-    port: Annotated[int, Panel("Page")] = 0,
-    wording: Annotated[str | None, Panel("Page")] = None,
-    unavailable: Annotated[list[str] | None, Panel("Values")] = None,
+    serve: _Serving,
+    case: _Case,
 ) -> None:
     """Classify one case, asking for one value at a time.
 
@@ -96,61 +160,47 @@ def acquire(
         A model written by tamis train or tamis.save.
     file : FILE
         Records with the columns of the model: CSV, JSON lines, Parquet ...; with --label, cost and error are estimated.
-    budget : PRICE
-        Largest total price of a case.
     as_json : bool
         Read and write JSON lines, for programs.
     quiet : bool
         Show only the decision, without the class probabilities before it.
-    serve : bool
-        Ask on a local web page instead, for any number of sessions.
-    port : N
-        Port of the page; 0: any free port.
-    wording : JSON
-        JSON or CSV file with the text of the question for each column.
-    unavailable : NAME
-        A column that cannot be acquired for this case; may be repeated.
 
     Notes
     -----
     At each question: a value; `?` or nothing if it is unavailable; `-` if it was acquired without a result, and paid
-    for; `name=value` to give another value unasked; `q` to decide now. A value outside the range of the training rows,
+    for; `name=value` to give another value unasked; `u` to undo the last answer; `w` for the best questions and their
+    reasons; `q` to decide now. A value outside the range of the training rows,
     and a new category, are asked for once more.
 
     With --json: lines such as {"value": 3.5}, {"value": null}, {"outcome": "no result"}, {"feature": "age", "value":
-    40} and {"stop": true} on standard input, one line of JSON for each on standard output. The answer to a "question"
-    about a value is the same line with "confirmed": true, or with a declared "unit".
+    40}, {"undo": true} and {"stop": true} on standard input, one line of JSON for each on standard output. The answer
+    to a "question" about a value is the same line with "confirmed": true, or with a declared "unit".
     """
-    if not 0 <= port < 65536:
-        raise MisuseError(f"--port {port} must be from 0 to 65535.")
-    if not serve and (port or wording is not None):
-        raise MisuseError("--port and --wording are for the page: add --serve.")
-    if serve and as_json:
+    serve.check()
+    if serve.serve and as_json:
         raise MisuseError("--serve and --json are mutually exclusive: give one of them.")
-    if budget is not None and not 0 <= budget < math.inf:
-        raise MisuseError(f"--budget {budget:g} must be 0 or more, and finite.")
-    if file is not None and serve:
-        raise MisuseError(f"--serve asks about one case at a time: omit {file}, or --serve.")
+    if file is not None and (serve.serve or case.log):
+        raise MisuseError(f"--serve and --log are for single cases: omit {file}, or these options.")
     if file is None and (records.out or records.tree or records.report):
         raise MisuseError("--out, --tree and --report are for records: give a FILE with one record per line.")
     records.check()
-    dialogue = Dialogue.load(model, unavailable or (), budget)
+    dialogue = case.dialogue(model)
     if file is not None:
         output = Output(as_json, quiet, records.report, {"--out": records.out, "--tree": records.tree})
         output.check([model, file], force)
-        _replay(dialogue, file, records, budget, output)
-    elif serve:
-        _serve(dialogue, wording, port)
-    elif as_json:
-        _run_json(dialogue)
+        _replay(dialogue, file, records, output)
+    elif serve.serve:
+        _serve(dialogue, serve, model)
     else:
-        _run_interactive(dialogue, quiet)
+        dialogue.record("open")
+        (_run_json if as_json else partial(_run_interactive, quiet=quiet))(dialogue)
+        dialogue.record("decision")
 
 
 # -- records -----------------------------------------------------------------------------------------------
 
 
-def _replay(dialogue: Dialogue, file: str, reading: _Records, budget: float | None, output: Output) -> None:
+def _replay(dialogue: Dialogue, file: str, reading: _Records, output: Output) -> None:
     """Replay the policy on the records of a file."""
     from tamis.cells.records import replay_records
 
@@ -165,7 +215,7 @@ def _replay(dialogue: Dialogue, file: str, reading: _Records, budget: float | No
     rows = rows.select(list(map(str, model.feature_names_in_))) if hasattr(rows, "select") else rows
     labels = None if reading.label is None else table.y
     result = replay_records(
-        model, rows, labels, budget=budget, unavailable=dialogue.unavailable, title=table.title
+        model, rows, labels, budget=dialogue.budget, unavailable=dialogue.unavailable, title=table.title
     )
 
     def draw(place: str) -> None:
@@ -214,23 +264,31 @@ def _write_policy(result: RecordsResult, place: str) -> None:
 # -- a page ------------------------------------------------------------------------------------------------
 
 
-def _serve(dialogue: Dialogue, wording: str | None, port: int) -> None:
+def _serve(dialogue: Dialogue, serving: _Serving, path: str) -> None:
     """Serve the page until Ctrl-C."""
     import threading
 
     from tamis.cli.output import note
     from tamis.cli.question_page import QuestionPage, read_wording
 
-    texts = {} if wording is None else read_wording(wording)
+    texts = {} if serving.wording is None else read_wording(serving.wording)
     if unknown := sorted(set(texts) - set(map(str, dialogue.model._column_names()))):
-        note(f"--wording {wording} has a question for {unknown[0]!r}, which is not a column of the model.")
+        note(
+            f"--wording {serving.wording} has a question for {unknown[0]!r}, which is not a column of the model."
+        )
     try:
-        page = QuestionPage(dialogue.model, texts, port, unavailable=dialogue.unavailable)
+        page = QuestionPage(
+            dialogue.model, texts, serving.port, unavailable=dialogue.unavailable, budget=dialogue.budget,
+            title=" · ".join(filter(None, (dialogue.model.target_name_, Path(path).name))), host=serving.host,
+            log=dialogue.log,
+        )  # fmt: skip
     except OSError as error:
         raise MisuseError(
-            f"--port {port} cannot be used ({error.strerror}): choose another one, or 0."
+            f"--port {serving.port} of {serving.host} cannot be used ({error.strerror}): choose another one, or 0."
         ) from None
-    note(f"the page is at {page.address}; Ctrl-C ends it")
+    if serving.host not in ("127.0.0.1", "localhost"):
+        note("everyone who reaches that address can use the model and read open sessions.")
+    note(f"the page is at {page.address}, its JSON interface at {page.address}openapi.json; Ctrl-C ends it")
     try:
         threading.Event().wait()
     except KeyboardInterrupt:
@@ -242,7 +300,7 @@ def _serve(dialogue: Dialogue, wording: str | None, port: int) -> None:
 
 def _run_json(dialogue: Dialogue) -> None:
     dialogue.advice = "enter null"
-    _print_line(_status(dialogue))
+    _print_line(dialogue.status())
     for line in filter(str.strip, sys.stdin):
         try:
             stop = _handle_message(dialogue, line)
@@ -250,17 +308,17 @@ def _run_json(dialogue: Dialogue) -> None:
             _print_line(
                 {
                     "question": str(asks), "feature": asks.feature, "value": asks.value, "units": asks.units,
-                    "next": dialogue.session.next_feature,
+                    "next": dialogue.asks[0],
                 }
             )  # fmt: skip
             continue
         except (ValueError, TypeError) as error:
-            _print_line({"error": " ".join(str(error).split()), "next": dialogue.session.next_feature})
+            _print_line({"error": " ".join(str(error).split()), "next": dialogue.asks[0]})
             continue
-        if stop or dialogue.session.finished:
+        if stop or dialogue.finished:
             break
-        _print_line(_status(dialogue))
-    _print_line({**_status(dialogue), "finished": True, "path": dialogue.path()})
+        _print_line(dialogue.status())
+    _print_line({**dialogue.status(), "finished": True, "path": dialogue.path()})
 
 
 def _handle_message(dialogue: Dialogue, line: str) -> bool:
@@ -272,24 +330,16 @@ def _handle_message(dialogue: Dialogue, line: str) -> bool:
             f'A line is not valid JSON: write one object, such as {{"value": 3.5}}, on a line, not'
             f" {safe_repr(line.strip())}."
         ) from None
-    if not isinstance(message, dict) or not {"value", "outcome", "stop", "observed"} & set(message):
-        raise ValueError('A line must be an object with "value", "outcome", "stop" or "observed".')
+    known = ("value", "values", "outcome", "observed", "undo", "stop")
+    if not isinstance(message, dict) or not set(known) & set(message):
+        raise ValueError(f"A line must be an object with one of {', '.join(known)}.")
     if "observed" in message:
         dialogue.session = dialogue.open(message)
+    elif message.get("undo"):
+        dialogue.undo()
     else:
         dialogue.handle(message)
     return bool(message.get("stop", False))
-
-
-def _status(dialogue: Dialogue) -> dict[str, Any]:
-    session = dialogue.session
-    options = dialogue.categories.get("" if session.next_feature is None else session.next_feature)
-    return {
-        "next": session.next_feature, "price": session.next_cost, **({"values": options} if options else {}),
-        "decision": session.decision, **({} if session.deviation is None else {"deviation": session.deviation}),
-        "posterior": rounded(session.posterior), "cost": session.cost,
-        "finished": session.finished, **session.state(),
-    }  # fmt: skip
 
 
 def _print_line(message: dict[str, Any]) -> None:
@@ -301,36 +351,44 @@ def _print_line(message: dict[str, Any]) -> None:
 
 
 def _run_interactive(dialogue: Dialogue, quiet: bool) -> None:
-    console, session = terminal(), dialogue.session
-    names = [dialogue.model.name_of(k) for k in range(len(dialogue.model.candidates_))]
+    console = terminal()
+    target, most = dialogue.model.target_name_, len(dialogue.model.candidates_)
     console.print(
-        f"{type(dialogue.model).__name__}, at most {len(names):,} value{'s' * (len(names) != 1)}",
+        f"{target + ' by ' * bool(target)}{type(dialogue.model).__name__}, at most {most:,} value{'s' * (most != 1)}",
         style="bold",
     )
     console.print(
-        "A value; ? if it is unavailable, - if it has no result; name=value gives another one; q decides now.",
+        "A value; ? if it is unavailable, - if it has no result; name=value gives another one; u undoes, w says why,"
+        " q decides now.",
         style="dim",
     )
     if not quiet:
-        _bars(console, session.posterior, None)
-    while session.next_feature is not None:
-        before = session.posterior
+        _bars(console, dialogue.session.posterior, None)
+    while not dialogue.finished:
+        before = dialogue.session.posterior
         answer = _ask(console, dialogue)
-        if answer in ("q", None):
+        is_value = answer in map(str, dialogue.categories.get(dialogue.asks[0], ()))
+        if answer is None or (answer == "q" and not is_value):
             break
+        if answer == "w" and not is_value:
+            _explain(console, dialogue)
+            continue
         try:
-            _answer(dialogue, answer)
+            if answer == "u" and not is_value:
+                dialogue.undo()
+            else:
+                _answer(dialogue, answer)
         except (ValueError, TypeError) as error:
             console.print(f"  {' '.join(str(error).split())}", style="yellow", markup=False)
             continue
         if not quiet:
-            _bars(console, session.posterior, before)
+            _bars(console, dialogue.session.posterior, before)
     _show_decision(console, dialogue)
 
 
 def _ask(console: Console, dialogue: Dialogue) -> str | None:
     """Return the answer; None at the end of the input."""
-    feature, price = dialogue.session.next_feature, dialogue.session.next_cost
+    feature, price = dialogue.asks
     options = [str(one) for one in dialogue.categories.get(feature or "", [])]
     hint = f" ({', '.join(options)})" if 0 < len(options) <= 8 else ""
     hint = hint or (f" ({units[0]})" if (units := dialogue.units(feature)) else "")
@@ -342,6 +400,13 @@ def _ask(console: Console, dialogue: Dialogue) -> str | None:
     except EOFError:
         console.print()
         return None
+
+
+def _explain(console: Console, dialogue: Dialogue) -> None:
+    """Show the best questions, with their prices and reasons."""
+    for one in dialogue.best_questions():
+        price = amount(dialogue.model, one["price"])
+        console.print(f"  {one['feature']}, for {price}. {one['reason']}", markup=False)
 
 
 def _answer(dialogue: Dialogue, answer: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import datetime
 import math
 import re
 import warnings
@@ -13,6 +15,7 @@ from tamis.errors import DataError
 
 if TYPE_CHECKING:
     from tamis.cells import CellClassifier, Session
+    from tamis.persistence.journal import Journal
 
 __all__ = [
     "Dialogue", "ImplausibleValueError", "amount", "decision_text", "label_text", "rounded", "safe_repr",
@@ -49,15 +52,20 @@ class Dialogue:
         Features that the session does not ask for.
     budget : float, optional
         Largest total price of the case.
+    case : str
+        A name of the case, for the log.
+    log : Journal, optional
+        A line of JSON is appended for each event: time, case, event, and what is known and decided after it.
     """
 
     advice = "enter ?"  # for an unavailable value
     confirm = "Enter it again to record it unchanged."  # how to answer a question about a value
 
     def __init__(
-        self, model: CellClassifier, unavailable: Sequence[str] = (), budget: float | None = None
-    ) -> None:
-        self.model, self.budget = model, budget
+        self, model: CellClassifier, unavailable: Sequence[str] = (), budget: float | None = None, *, case: str = "",
+        log: Journal | None = None,
+    ) -> None:  # fmt: skip
+        self.model, self.budget, self.case, self.log = model, budget, case, log
         self.unavailable = [self._column_key(name) for name in unavailable]
         self.categories = {name: sorted(values, key=str) for name, values in model.categories_.items()}
         self.session: Session = self.open({"observed": []})
@@ -68,8 +76,36 @@ class Dialogue:
         """Return a session in that state, without unavailable features."""
         return self.model.open(state, unavailable=self.unavailable, budget=self.budget)
 
+    @property
+    def asks(self) -> tuple[Any, float]:
+        """The feature to ask for, and its price: what arrived with a panel, then the next feature, or None."""
+        arrived = self.session.arrived
+        return (arrived[0], 0.0) if arrived else (self.session.next_feature, self.session.next_cost)
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to ask."""
+        return self.asks[0] is None
+
+    def record(self, event: str, **facts: Any) -> None:
+        """Append an event to the log."""
+        if self.log is not None:
+            now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+            state = {"decision": self.session.decision, "cost": self.session.cost}
+            belief = {"posterior": rounded(self.session.posterior)}
+            if self.session.deviation is not None:
+                belief = {"deviation": self.session.deviation}
+            self.log.write([{"event": event, "time": now, "case": self.case, **facts, **state, **belief}])
+
+    def undo(self) -> None:
+        """Remove the last answer."""
+        self.session.undo()
+        self.record("undo")
+
     @classmethod
-    def load(cls, path: str, unavailable: Sequence[str] = (), budget: float | None = None) -> Dialogue:
+    def load(
+        cls, path: str, unavailable: Sequence[str] = (), budget: float | None = None, **more: Any
+    ) -> Dialogue:
         """Return the dialogue of a saved model."""
         import tamis
 
@@ -84,7 +120,7 @@ class Dialogue:
         if not hasattr(model, "classes_"):
             raise MisuseError(f"The model in {path} was saved before it was fitted.")
         try:
-            return cls(model, unavailable, budget)
+            return cls(model, unavailable, budget, **more)
         except ValueError as error:
             raise MisuseError(f"--{error}") from None
 
@@ -109,7 +145,7 @@ class Dialogue:
         ImplausibleValueError
             If the value is implausible, and not confirmed.
         """
-        feature = self.session.next_feature if feature is None else self._column_key(feature)
+        feature = self.asks[0] if feature is None else self._column_key(feature)
         given = (feature, str(value))
         if feature in self.categories and value is not None:
             value = self._category(feature, value)
@@ -131,14 +167,17 @@ class Dialogue:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # the question was answered
             self.session.observe(value, other, unit=unit)
+        self._record_step()
 
     def handle(self, message: Mapping[str, Any]) -> None:
-        """Add the answer of a message: "value" or "outcome", and optionally "feature", "unit" and "confirmed"."""
+        """Add the answer of a message: "value" or "outcome", with "feature", "unit" and "confirmed", or "values"."""
         feature, outcome = message.get("feature"), message.get("outcome")
         if outcome == "no result":
             self.no_result(feature)
         elif outcome is not None and "value" not in message:
             raise ValueError(f'"outcome" must be "no result", got {safe_repr(outcome)}.')
+        elif "values" in message:
+            self._observe_all(message["values"], confirmed=message.get("confirmed") is True)
         elif "value" in message:
             self.observe(
                 message["value"],
@@ -147,10 +186,73 @@ class Dialogue:
                 confirmed=message.get("confirmed") is True,
             )
 
+    def _observe_all(self, values: Any, *, confirmed: bool) -> None:
+        """Add several answers by feature, those that were asked for first; all of them or none."""
+        if not isinstance(values, Mapping):
+            raise ValueError('"values" must be an object of values by feature.')
+        before, left = self.session, {self._column_key(feature): value for feature, value in values.items()}
+        log, self.log = self.log, None
+        self.session = copy.copy(before)
+        try:
+            while left:
+                feature = self.asks[0] if self.asks[0] in left else next(iter(left))
+                self.observe(left.pop(feature), feature, confirmed=confirmed)
+        except BaseException:
+            self.session, self.log = before, log
+            raise
+        self.log = log
+        self.record("answers", values=dict(values))
+
     def no_result(self, feature: Any = None) -> None:
         """Add that a feature was acquired without a result; its price is paid."""
-        feature = self.session.next_feature if feature is None else self._column_key(feature)
+        feature = self.asks[0] if feature is None else self._column_key(feature)
         self.session.no_result(None if feature == self.session.next_feature else feature)
+        self._record_step()
+
+    def _record_step(self) -> None:
+        step = self.session.explain()[-1]
+        self.record(
+            "answer",
+            **{name: step[name] for name in ("feature", "value", "outcome", "paid")},
+            price=step["cost"],
+        )
+
+    def reason(self, feature: Any) -> str:
+        """Return how much possible answers change the probability of the current decision."""
+        session = self.session
+        if feature in session.arrived:
+            return "It arrived with the other values of its panel."
+        label, other = session.decision, None if feature == session.next_feature else feature
+        after = [session.what_if(value, other) for value in self._possible_values(feature)]
+        items = [one.posterior[label] if session.deviation is None else one.decision for one in after]
+        low, high = min(items), max(items)
+        if session.deviation is not None:
+            return f"An answer can move the prediction from {label:.5g} to between {low:.5g} and {high:.5g}."
+        now = session.posterior[label]
+        return f"An answer can move the probability of {label} from {now:.2f} to between {low:.2f} and {high:.2f}."
+
+    def best_questions(self) -> list[dict[str, Any]]:
+        """Return up to three questions, best first, each with its price and its reason."""
+        arrived = [(feature, 0.0) for feature in self.session.arrived]
+        best = [one for one in self.session.best_questions() if one[0] not in dict(arrived)]
+        return [
+            {"feature": feature, "price": price, "reason": self.reason(feature)}
+            for feature, price in [*arrived, *best][:3]
+        ]
+
+    def _possible_values(self, name: Any) -> list[Any]:
+        """Return the categories of a column, or a number in each of its bins."""
+        import numpy as np
+
+        if name in self.categories:
+            return list(self.categories[name])
+        edges = self.model._bins.edges[self.model._names().index(name)]
+        edges = edges[np.isfinite(edges)]
+        if not len(edges):
+            return [0.0]
+        width = float(np.ptp(edges)) or abs(float(edges[0])) or 1.0
+        middles = (edges[1:] / 2 + edges[:-1] / 2).tolist()
+        return [float(edges[0] - width / 2), *middles, float(edges[-1] + width / 2)]
 
     def units(self, feature: Any) -> list[str]:
         """Return the declared units of a feature, its own first."""
@@ -200,6 +302,17 @@ class Dialogue:
         return next(
             (category for category in known if category == value or str(category) == str(value)), value
         )
+
+    def status(self) -> dict[str, Any]:
+        """Return the session for programs: what it asks for, its decision, and its state."""
+        session, (feature, price) = self.session, self.asks
+        options = self.categories.get("" if feature is None else feature)
+        return {
+            "next": feature, "price": price, **({"values": options} if options else {}),
+            "decision": session.decision, **({} if session.deviation is None else {"deviation": session.deviation}),
+            "posterior": rounded(session.posterior), "cost": session.cost, "finished": feature is None,
+            **session.state(),
+        }  # fmt: skip
 
     def path(self) -> list[dict[str, Any]]:
         """Return the acquired values in order, each with the class probabilities after it."""

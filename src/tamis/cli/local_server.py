@@ -1,4 +1,4 @@
-"""A server on the loopback address for one page: it answers requests to its own name, and the page makes no others.
+"""A server for one page, by default on the loopback address: it answers requests to its own name, and makes no others.
 
 Style and script are inline, and the policy of the page limits the browser to them and to this server. A request by
 another site's name for this address is rejected, and so is a request that a page of another origin makes.
@@ -35,11 +35,11 @@ class LocalHandler(BaseHTTPRequestHandler):
 
     def reject_foreign(self) -> bool:
         """Answer 403 and return True if the request does not come from the page itself."""
-        own = {f"{name}:{self.server.server_port}" for name in ("127.0.0.1", "localhost")}  # type: ignore[attr-defined]
-        origin = self.headers.get("Origin")
-        foreign = self.headers.get("Host") not in own or (
-            origin is not None and origin not in {f"http://{one}" for one in own}
-        )
+        names, host = ("127.0.0.1", "localhost", self.page.host), self.headers.get("Host", "")
+        own = {f"{name}:{self.server.server_port}" for name in names}  # type: ignore[attr-defined]
+        # A server on all addresses of a machine cannot know its names.
+        foreign = host not in own and self.page.host != "0.0.0.0"
+        foreign |= self.headers.get("Origin") not in (None, f"http://{host}")
         if foreign:
             self.send_error(403)
         return foreign
@@ -91,7 +91,7 @@ class _LocalServer(ThreadingHTTPServer):
 
 
 class LocalPage:
-    """A page of this package, NAME.html with NAME.css and NAME.js, on a server of the loopback address.
+    """A page of this package, NAME.html with NAME.css and NAME.js, on a server.
 
     Parameters
     ----------
@@ -100,6 +100,8 @@ class LocalPage:
         Subclass of `LocalHandler`, whose `page` is the object.
     port : int
         0: a free port.
+    host : str
+        Address to listen on.
     **texts
         HTML in the places of their names.
 
@@ -109,7 +111,9 @@ class LocalPage:
         URL of the page.
     """
 
-    def __init__(self, name: str, handler: type[LocalHandler], port: int, **texts: str) -> None:
+    def __init__(
+        self, name: str, handler: type[LocalHandler], port: int, host: str = "127.0.0.1", **texts: str
+    ) -> None:
         folder = files("tamis.cli")
         source, style, script = (
             folder.joinpath(f"{name}.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")
@@ -119,10 +123,9 @@ class LocalPage:
             f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; connect-src 'self';"
             " img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         )
-        self._server = _LocalServer(
-            ("127.0.0.1", port), type("_", (handler,), {"page": self, "policy": policy})
-        )
-        self.address = f"http://127.0.0.1:{self._server.server_address[1]}/"
+        self._server = _LocalServer((host, port), type("_", (handler,), {"page": self, "policy": policy}))
+        self.host = host
+        self.address = f"http://{host}:{self._server.server_address[1]}/"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def close(self) -> None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import csv
 import html
 import json
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +22,11 @@ from tamis._validation import as_list
 from tamis.cli.dialogue import Dialogue, ImplausibleValueError, amount, decision_text, label_text
 from tamis.cli.failure import MisuseError
 from tamis.cli.local_server import LocalHandler, LocalPage
+from tamis.cli.session_api import SessionStore, UnknownSessionError
 
 if TYPE_CHECKING:
     from tamis.cells import CellClassifier, Session
+    from tamis.persistence.journal import Journal
 
 __all__ = ["QuestionPage", "read_wording"]
 
@@ -43,6 +45,14 @@ class QuestionPage(LocalPage):
         0: a free port.
     unavailable : sequence of str or int, optional
         Features that no session of the page asks for.
+    budget : float, optional
+        Largest total price of a case.
+    title : str
+        By default the method.
+    host : str
+        Address to listen on; by default the loopback address, which other machines cannot reach.
+    log : Journal, optional
+        An event of each answer is appended to it.
 
     Attributes
     ----------
@@ -65,11 +75,15 @@ class QuestionPage(LocalPage):
 
     def __init__(
         self, model: CellClassifier, wording: dict[str, str] | None = None, port: int = 0,
-        *, unavailable: Sequence[Any] = (),
+        *, unavailable: Sequence[Any] = (), budget: float | None = None, title: str = "", host: str = "127.0.0.1",
+        log: Journal | None = None,
     ) -> None:  # fmt: skip
         self.model, self.wording, self.unavailable = model, wording or {}, as_list("unavailable", unavailable)
+        self.budget, self.log = budget, log
+        self.sessions = SessionStore(model, self.unavailable, budget, log)
         belief = "Prediction" if model._is_regression else "Probabilities"
-        super().__init__("question", _Handler, port, heading=html.escape(type(model).__name__), belief=belief)
+        heading = html.escape(title or type(model).__name__)
+        super().__init__("question", _Handler, port, host, heading=heading, belief=belief)
 
     def reply(self, message: Any) -> dict[str, Any]:
         """Return the state of a session after a message: the values observed so far, and possibly one more.
@@ -78,7 +92,8 @@ class QuestionPage(LocalPage):
         ----------
         message : dict
             "observed" as in :meth:`Session.state`; "value" or "outcome": "no result"; for a value given unasked,
-            "feature"; for one that was questioned, "confirmed" or "unit".
+            "feature"; for one that was questioned, "confirmed" or "unit". "case" names the case in the log, "event"
+            is what else happened, and with "what_if" nothing is logged.
 
         Raises
         ------
@@ -87,7 +102,9 @@ class QuestionPage(LocalPage):
         """
         if not isinstance(message, dict) or not isinstance(message.get("observed"), list):
             raise ValueError('A request must be an object with the list "observed".')
-        dialogue = Dialogue(self.model, self.unavailable)
+        case = str(message.get("case", ""))
+        log = None if message.get("what_if") else self.log
+        dialogue = Dialogue(self.model, self.unavailable, self.budget, case=case, log=log)
         dialogue.advice, dialogue.confirm = "choose Not available", ""
         try:
             dialogue.session = dialogue.open({"observed": message["observed"]})
@@ -96,6 +113,8 @@ class QuestionPage(LocalPage):
                 '"observed" must contain triples of feature, value and whether it was paid.'
             ) from None
         dialogue.handle(message)
+        if (event := message.get("event")) in ("open", "undo", "edit", "decision"):
+            dialogue.record(event)
         return self._state(dialogue)
 
     def _state(self, dialogue: Dialogue) -> dict[str, Any]:
@@ -105,7 +124,7 @@ class QuestionPage(LocalPage):
             {
                 "text": self._text(step["feature"]), "value": step["value"], "paid": step["paid"],
                 "price": self._amount(step["cost"]), "after": self._text_after(step["posterior"]),
-                "outcome": step["outcome"],
+                "outcome": step["outcome"], **self._column(dialogue, step["feature"]),
             }
             for step in session.explain()
         ]  # fmt: skip
@@ -116,13 +135,17 @@ class QuestionPage(LocalPage):
         ]
         known = {step["feature"] for step in session.explain()} | set(session.unavailable)
         names = [self.model.name_of(k) for k in range(len(self.model.candidates_))]
-        question = None
-        if not session.finished:
-            price, reason = self._amount(session.next_cost), self._reason(dialogue)
-            question = {**self._column(dialogue, session.next_feature), "price": price, "reason": reason}
+        questions = [
+            {
+                **self._column(dialogue, one["feature"]),
+                "price": self._amount(one["price"]),
+                "reason": one["reason"],
+            }
+            for one in dialogue.best_questions()
+        ]
         return {
-            **session.state(), "steps": steps, "finished": session.finished,
-            "question": question,
+            **session.state(), "steps": steps, "finished": dialogue.finished,
+            "question": questions[0] if questions else None, "other_questions": questions[1:],
             "others": [self._column(dialogue, name) for name in names if name not in known],
             "posterior": bars,
             "number": [_interval("at first", first), _interval("now", session)] if is_number else None,
@@ -131,11 +154,12 @@ class QuestionPage(LocalPage):
         }  # fmt: skip
 
     def _text_after(self, posterior: dict[Any, float]) -> str:
-        """Return the largest probability, or the prediction of a number, with a posterior."""
+        """Return the likeliest class with its probability, or the prediction of a number, with a posterior."""
         row = np.array([list(posterior.values())])
         deviation = self.model._deviation(row)
         if deviation is None:
-            return f"largest probability {row.max():.3f}"
+            likeliest = max(posterior, key=lambda label: posterior[label])
+            return f"{label_text(likeliest)} {posterior[likeliest]:.3f}"
         return f"prediction {self.model._decide(row)[0]:.5g} ± {deviation[0]:.2g}"
 
     def _column(self, dialogue: Dialogue, name: Any) -> dict[str, Any]:
@@ -143,39 +167,6 @@ class QuestionPage(LocalPage):
         return {
             "feature": name, "text": self._text(name), "options": options, "units": dialogue.units(name),
         }  # fmt: skip
-
-    def _reason(self, dialogue: Dialogue) -> str:
-        """Return how much possible answers change the probability of the current decision."""
-        session = dialogue.session
-        label = session.decision
-        items = []
-        for value in self._possible_values(dialogue, session.next_feature):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # representative values may be out of range
-                other = self.model.open(session.state())
-                other.observe(value)
-            items.append(other.posterior[label] if session.deviation is None else other.decision)
-        low, high = min(items), max(items)
-        if session.deviation is not None:
-            return f"An answer can move the prediction from {label:.5g} to between {low:.5g} and {high:.5g}."
-        now = session.posterior[label]
-        return f"An answer can move the probability of {label} from {now:.2f} to between {low:.2f} and {high:.2f}."
-
-    def _possible_values(self, dialogue: Dialogue, name: Any) -> list[Any]:
-        """Return the categories of a column, or a number in each of its bins."""
-        if name in dialogue.categories:
-            return list(dialogue.categories[name])
-        position = [self.model.name_of(k) for k in range(len(self.model.candidates_))].index(name)
-        edges = self.model._bins.edges[position]
-        edges = edges[np.isfinite(edges)]
-        if not len(edges):
-            return [0.0]
-        width = float(np.ptp(edges)) or abs(float(edges[0])) or 1.0
-        return [
-            float(edges[0] - width / 2),
-            *(edges[1:] / 2 + edges[:-1] / 2).tolist(),
-            float(edges[-1] + width / 2),
-        ]
 
     def _text(self, name: Any) -> str:
         return self.wording.get(str(name), str(name))
@@ -226,41 +217,46 @@ def read_wording(path: str) -> dict[str, str]:
 
 
 class _Handler(LocalHandler):
-    """Serves the page and its replies; subclasses set the page."""
+    """Serves the page, its replies, and the sessions of programs; subclasses set the page."""
 
     page: QuestionPage
 
     def do_GET(self) -> None:
         if self.reject_foreign():
             return
-        if self.path != "/":
-            self.send_error(404)
-            return
-        self.answer(200, "text/html; charset=utf-8", self.page.source)
+        if self.path == "/":
+            self.answer(200, "text/html; charset=utf-8", self.page.source)
+        elif self.path == "/openapi.json":
+            text = files("tamis.cli").joinpath("session_api.json").read_text(encoding="utf-8")
+            self.answer(200, "application/json", text.encode())
+        else:
+            self._reply(lambda _: self.page.sessions.handle("GET", self.path, {}), b"{}")
 
     def do_POST(self) -> None:
         if self.reject_foreign():
             return
-        length = self.headers.get("Content-Length", "")
-        if self.path != "/reply" or self.headers.get("Content-Type") != "application/json":
+        length = self.headers.get("Content-Length", "0")
+        if self.headers.get("Content-Type") != "application/json":
             self.send_error(404)
         elif not (length.isascii() and length.isdigit()) or len(length) > 9 or int(length) > _LONGEST:
             self.send_error(413)
+        elif self.path == "/reply":
+            self._reply(lambda message: (200, self.page.reply(message)), self.rfile.read(int(length)))
         else:
-            self._reply(self.rfile.read(int(length)))
+            handle, body = self.page.sessions.handle, self.rfile.read(int(length)) or b"{}"
+            self._reply(lambda message: handle(self.command, self.path, message), body)
 
-    def _reply(self, body: bytes) -> None:
+    do_PUT = do_DELETE = do_POST
+
+    def _reply(self, handle: Callable[[Any], tuple[int, dict[str, Any] | None]], body: bytes) -> None:
         try:
-            reply = self.page.reply(json.loads(body))
+            code, reply = handle(json.loads(body))
         except ImplausibleValueError as asks:
             text = " ".join(str(asks).split())
-            self._send(400, {"error": text, "question": text, "value": asks.value, "units": asks.units})
-            return
+            code, reply = 400, {"error": text, "question": text, "value": asks.value, "units": asks.units}
+        except UnknownSessionError as error:
+            code, reply = 404, {"error": str(error)}
         except (ValueError, TypeError, RecursionError) as error:
-            self._send(400, {"error": " ".join(str(error).split())})
-            return
-        self._send(200, reply)
-
-    def _send(self, code: int, message: dict[str, Any]) -> None:
-        body = json.dumps(null_nonfinite(message), default=str).encode()
-        self.answer(code, "application/json", body)
+            code, reply = 400, {"error": " ".join(str(error).split())}
+        content = b"" if reply is None else json.dumps(null_nonfinite(reply), default=str).encode()
+        self.answer(code, "application/json", content)

@@ -318,9 +318,12 @@ class Table:
         return learned, held
 
     def name_columns(self, model: CellClassifier) -> None:
-        """Give a model fitted to sparse rows, which have no names, the column names of the file."""
+        """Give a fitted model the name of the label, and one fitted to sparse rows the column names of the file."""
         import numpy as np
 
+        model.target_name_ = (
+            "" if not self.excluded or self.excluded[-1].lstrip("-").isdigit() else self.excluded[-1]
+        )
         if self.names is not None and not hasattr(model, "feature_names_in_"):
             model.feature_names_in_ = np.array(self.names, dtype=object)
 

@@ -653,7 +653,7 @@ def test_records_are_followed_and_drawn(call, folder, model):
         (("--out", "p.csv"), "--out, --tree and --report are for records: give a FILE"),
         (("table.csv", "--tree", "t.svg"), "--tree t.svg needs the outcome of each record"),
         (("table.csv", "--label", "state", "--tree", "t.pdf"), "--tree t.pdf must end in .html or .svg"),
-        (("table.csv", "--serve"), "--serve asks about one case at a time"),
+        (("table.csv", "--serve"), "--serve and --log are for single cases: omit table.csv"),
         (("table.csv", "--budget", "-1"), "--budget -1 must be 0 or more"),
         (("nose.csv",), "There is no file 'nose.csv'"),
     ],

@@ -172,7 +172,8 @@ class RecordsResult(Result):
             part = state.take(alive)
             position, price = next_within(model, part, self.budget)
             state.put(alive, part)
-            alive, position, price = (one[position >= 0] for one in (alive, position, price))
+            asks = position >= 0
+            alive, position, price = alive[asks], position[asks], price[asks]
             code = codes[alive, position]
             lacks = code == -1
             self._next[at[alive[lacks]]], self.next_cost[at[alive[lacks]]] = position[lacks], price[lacks]
@@ -243,7 +244,8 @@ class RecordsResult(Result):
     def _terms(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
         """Of each record: its weighted cost, error and loss, and the weight and the error where it ends for good."""
         target, n = self.model._target, len(self.cost)
-        own = np.unique(self.labels, return_inverse=True)[1] if target is None else target.codes(self.labels)
+        labels = np.asarray(self.labels)
+        own = np.unique(labels, return_inverse=True)[1] if target is None else target.codes(labels)
         followed = np.zeros((own.max(initial=0) + 1, len(self.model.candidates_)))
         for step in self._steps:
             np.add.at(followed, (own[step.rows], step.position), 1.0)
@@ -371,7 +373,7 @@ class RecordsResult(Result):
                 if self.is_complete[i]
                 else f"{self.next_feature[i]}, {self._price(float(self.next_cost[i]))}"
             )
-            row = [
+            row: list[Cell] = [
                 str(i + 1), Names([str(name) for name in self.acquired[i]]), self._price(float(self.cost[i])), ahead,
                 form(self.decision[i]), fraction(float(self.certainty[i])),
             ]  # fmt: skip

@@ -202,6 +202,8 @@ def acquire(
 
 def _replay(dialogue: Dialogue, file: str, reading: _Records, output: Output) -> None:
     """Replay the policy on the records of a file."""
+    import numpy as np
+
     from tamis.cells.records import replay_records
 
     model = dialogue.model
@@ -211,7 +213,7 @@ def _replay(dialogue: Dialogue, file: str, reading: _Records, output: Output) ->
         raise MisuseError(
             f"{file} has no column {lacking[0]!r}, which the model was trained with: add it, empty where unknown."
         )
-    rows = table.rows(slice(None))
+    rows = table.rows(np.arange(len(table.y)))
     rows = rows.select(list(map(str, model.feature_names_in_))) if hasattr(rows, "select") else rows
     labels = None if reading.label is None else table.y
     result = replay_records(
@@ -367,7 +369,7 @@ def _run_interactive(dialogue: Dialogue, quiet: bool) -> None:
     while not dialogue.finished:
         before = dialogue.session.posterior
         answer = _ask(console, dialogue)
-        is_value = answer in map(str, dialogue.categories.get(dialogue.asks[0], ()))
+        is_value = answer in [str(one) for one in dialogue.categories.get(dialogue.asks[0], ())]
         if answer is None or (answer == "q" and not is_value):
             break
         if answer == "w" and not is_value:

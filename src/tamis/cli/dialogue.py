@@ -92,7 +92,7 @@ class Dialogue:
         if self.log is not None:
             now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
             state = {"decision": self.session.decision, "cost": self.session.cost}
-            belief = {"posterior": rounded(self.session.posterior)}
+            belief: dict[str, Any] = {"posterior": rounded(self.session.posterior)}
             if self.session.deviation is not None:
                 belief = {"deviation": self.session.deviation}
             self.log.write([{"event": event, "time": now, "case": self.case, **facts, **state, **belief}])

@@ -288,7 +288,8 @@ class TableStream(FileStream):
         self.categorical: list[int] = []  # text columns, and those in `categorical`
         self.categories: dict[str, list[Any]] = {}  # their values, in the order of the codes
         self._table = table
-        label = int(label) if is_integer(label) else label
+        if label is not None and is_integer(label):
+            label = int(label)
         categorical, drop = as_list("categorical", categorical), as_list("drop", drop)
         clock = as_list("clock", clock)
         self._options = {

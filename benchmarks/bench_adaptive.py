@@ -11,7 +11,9 @@ from __future__ import annotations
 import os
 import statistics
 import time
+import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -21,7 +23,12 @@ import numpy as np
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from tamis import AdaptiveIFC2F
+from tamis import AACO, ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset
+
+METHODS: dict[str, Callable[[], Any]] = {
+    "FixedSubset": FixedSubset,
+    **{m.__name__: partial(m, random_state=0) for m in (IFC2F, ETANA, FETANA, AdaptiveIFC2F, AACO)},
+}
 
 
 def seconds(act: Callable[[], Any], rounds: int = 3) -> float:
@@ -52,7 +59,45 @@ def print_seven_classes() -> None:
     print(f"2,000 x 54, 7 classes: fit in {time.process_time() - start:.2f} s of processor time\n")
 
 
+def print_methods_beside_lightgbm() -> None:
+    """Print the time of a fit beside LightGBM on one thread, and the memory beside that of the rows."""
+    from lightgbm import LGBMClassifier
+
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 2000)
+    X = rng.normal(size=(2000, 20)) + 0.7 * rng.normal(size=(2, 20))[y]
+    boosting = LGBMClassifier(verbose=-1, n_jobs=1)
+    print("| 2,000 x 20 | times LightGBM |\n|---|---|")
+    for name, make in METHODS.items():
+        make().fit(X[:300], y[:300])
+        ratios = []
+        for _ in range(3):
+            own, other = (processor_seconds(model, X, y) for model in (make(), boosting))
+            ratios.append(own / other)
+        print(f"| {name} | {statistics.median(ratios):.1f} |", flush=True)
+    print("\n| arrays of a fit, MB | rows | 100,000 x 20, 2 classes | rows | 5,000 x 50, 50 classes |")
+    print("|---|---|---|---|---|")
+    for name in ("ETANA", "AdaptiveIFC2F", "FixedSubset"):
+        cells = []
+        for n, d, n_classes in ((100_000, 20, 2), (5000, 50, 50)):
+            y = rng.integers(0, n_classes, n)
+            X = rng.normal(size=(n, d)) + 0.7 * rng.normal(size=(n_classes, d))[y]
+            tracemalloc.start()
+            METHODS[name]().fit(X, y)
+            cells += [f"{X.nbytes / 1e6:.0f}", f"{tracemalloc.get_traced_memory()[1] / 1e6:.0f}"]
+            tracemalloc.stop()
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+    print()
+
+
+def processor_seconds(model: Any, X: np.ndarray, y: np.ndarray) -> float:
+    start = time.process_time()
+    model.fit(X, y)
+    return time.process_time() - start
+
+
 def main() -> None:
+    print_methods_beside_lightgbm()
     print_seven_classes()
     X, y = mail()
     train, test = slice(0, 3601), slice(3601, None)

@@ -56,7 +56,7 @@ from tamis.errors import DataError
 
 __all__ = ["Acquisition", "CellClassifier"]
 
-_CELLS = 1 << 24  # limits the codes that `_walk` keeps in memory
+_CELLS = 1 << 20  # values times classes in memory at a time while rows are walked
 _NEW_CATEGORY = -1.0  # in encoded rows
 _NO_RESULT = -np.inf
 _WITHOUT_RESULT = np.int16(-2)  # code of both in `_cells`, where -1 is an unavailable value
@@ -515,10 +515,12 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         return self._bill.cost
 
     def _walk(
-        self, X: Rows, trace: Purchases | None = None, unavailable: NDArray[np.bool_] | None = None
-    ) -> State:
+        self, X: Rows, trace: Purchases | None = None, unavailable: NDArray[np.bool_] | None = None,
+        most_cells: int | None = None,
+    ) -> State:  # fmt: skip
         """Acquire until every row stops; a batch of rows at a time, to bound the memory."""
-        n, step = X.shape[0], max(1, _CELLS // max(len(self.candidates_), 1))
+        n, n_cells = X.shape[0], max(len(self.candidates_), 1) * len(self.classes_)
+        step = max(1, (most_cells or _CELLS) // n_cells)
         bill = _Bill()
         bill.n_features, bill.cost, bill.trace = np.zeros(n, dtype=np.int64), np.zeros(n), trace
         parts = [

@@ -39,6 +39,7 @@ from tamis._kernels import njit
 from tamis._validation import Array, Rows
 from tamis._validation.parameters import integer, parameters
 from tamis.base import State
+from tamis.base.cells import Purchases
 from tamis.cells.any_order import AnyOrder
 from tamis.cells.binned_classifier import BinnedClassifier
 from tamis.cells.bins import Bins, dense
@@ -62,7 +63,10 @@ Floats = NDArray[np.float64]
 #   _folds, _any_order    AnyOrder, of a part of the rows and of all
 
 _FOLDS = 2
-_WALKED = 300  # rows walked to decide whether acquisition reduces the cost
+_FEW, _WALKED = (
+    100,
+    300,
+)  # rows walked to decide whether acquisition reduces the cost: more if that is unclear
 _LARGEST = 6  # largest number of columns of a sampled subset
 _OUTER = 0.005  # quantiles at which numbers are clipped in a difference
 _APART = 2.0  # mean squared difference of two random rows in a column
@@ -308,9 +312,14 @@ class AACO(BinnedClassifier):
             return
         if self.mean_budget is not None:
             self.price_factor_ = self._factor_within(rows, float(self.mean_budget))
-        nothing, spent, wrong = self._walk_training_rows(rows)
         if self.spend == "all":
             return
+        if self.mean_budget is None:
+            few = rows[:_FEW] if len(rows) > _FEW else rows[:0]
+            nothing, spent, wrong = self._walk_training_rows(few)
+            if is_surely_cheaper(wrong + spent, nothing, self._goal.worst, n_tried=3):
+                return
+        nothing, spent, wrong = self._walk_training_rows(rows)
         # With a budget, only losses count; otherwise prices do as well.
         paid = 0.0 if self.mean_budget is not None else spent
         self.pays_ = is_surely_cheaper(wrong + paid, nothing, self._goal.worst)
@@ -352,6 +361,13 @@ class AACO(BinnedClassifier):
 
     # -- acquisition -----------------------------------------------------------------------------------------
 
+    def _walk(
+        self, X: Rows, trace: Purchases | None = None, unavailable: NDArray[np.bool_] | None = None,
+        most_cells: int | None = 1 << 23,
+    ) -> State:  # fmt: skip
+        # Rows with the same known columns share the losses of the subsets.
+        return super()._walk(X, trace, unavailable, most_cells)
+
     def _next(self, state: State) -> NDArray[np.int64]:
         if not self.pays_:
             return np.full(len(state.asked), -1)
@@ -373,12 +389,17 @@ class AACO(BinnedClassifier):
                 continue
             mine = np.flatnonzero(group.ravel() == g)
             subsets = self._feasible_subsets(state.asked[at])
+            whole = np.arange(len(self._bank))
             near = [
                 self._neighbors(state.numbers[i : i + 1], None if omitted is None else int(omitted[i]))
+                if known[at].any()
+                else whole
                 for i in mine
             ]
             # The area under the curve is computed over all stored rows.
-            rows = np.arange(len(self._bank)) if self.objective == "auc" else np.unique(np.concatenate(near))
+            rows = (
+                whole if self.objective == "auc" or not known[at].any() else np.unique(np.concatenate(near))
+            )
             losses = self._subset_losses(known[at], subsets, rows)
             prices = self._tariff.total(state.paid_or_known[at], subsets)
             budget = np.inf if self.budget is None else float(self.budget)
@@ -414,9 +435,7 @@ class AACO(BinnedClassifier):
         return np.concatenate([np.zeros((1, K), dtype=bool), single, several])
 
     def _neighbors(self, values: Floats, omitted: int | None) -> NDArray[np.int64]:
-        """Return the rows of the bank nearest in the known values; all rows if no value is known."""
-        if np.isnan(values).all():
-            return np.arange(len(self._bank))
+        """Return the rows of the bank nearest in the known values, of which there is at least one."""
         distance = np.empty((1, len(self._bank)))
         sizes = self._bins.sizes > 0
         _distances(values, self._bank, self._scale, sizes, self._clip[0], self._clip[1], _APART, distance)

@@ -216,6 +216,8 @@ class AdaptiveIFC2F(BinnedClassifier):
     -----
     A step of a row costs O(K V**2 n_classes). Fitting follows every row of `fit` for `max_steps` steps.
 
+    %(memory)s
+
     References
     ----------
     Liyanage, Zois, Chelmis (2021). Dynamic Instance-Wise Classification in Correlated Feature Spaces, Section 7.
@@ -272,7 +274,7 @@ class AdaptiveIFC2F(BinnedClassifier):
         check_classifier(self.classifier, self.decision == "auto", "decision='auto'")
         bins = Bins.quantile(X, self.n_bins).with_categories(self._sizes)
         self._set_candidates(self._candidates(X, y, bins.tables(X, y, len(self.classes_))), bins)
-        rows = self._some_rows(X.shape[0], _WALKS)
+        rows = self._some_rows(X.shape[0], self._n_walks(_WALKS, min(self.max_steps, len(self.candidates_))))
         origin = self._origin_of(rows)
         evidence_weight = self._calibrate(X[rows], y[rows], bins, origin)
         values, codes = self._cells(X, np.arange(X.shape[0]))
@@ -281,7 +283,7 @@ class AdaptiveIFC2F(BinnedClassifier):
         if self.belief_ != "tree":
             kind = "ensemble" if self.classifier is None else "classifier"
             self._any_order = self._fit_any_order(kind, values[rows], y[rows], self.candidates_, origin)
-            order = None if self.belief_ == "discriminant" else self._full_walk(codes).order
+            order = None if self.belief_ == "discriminant" else self._walk_orders(codes)
             self._evidence_model = self._fit_evidence_model(self.belief_, values, y, order, self.candidates_)
             self._evidence_model.evidence_weight = evidence_weight
         self.parent_: NDArray[np.int64] = self._tree.parent
@@ -455,6 +457,14 @@ class AdaptiveIFC2F(BinnedClassifier):
             state.values[active, at], state.asked[active, at] = code, True
         posterior, rate, spent = (pad_steps(np.stack(part), most + 1) for part in zip(*steps, strict=True))
         return Paths(posterior, rate, spent, order)
+
+    def _walk_orders(self, codes: Array) -> NDArray[np.int64]:
+        """Return the order of acquisition of each row, for a block of rows at a time."""
+        n_steps = min(self.max_steps, max(1, codes.shape[1]))
+        order = np.full((len(codes), n_steps), -1)
+        for at in range(0, len(codes), _WALKS):
+            order[at : at + _WALKS] = self._full_walk(codes[at : at + _WALKS]).order
+        return order
 
     # -- acquisition ------------------------------------------------------------------------------------------
 

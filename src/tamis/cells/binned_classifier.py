@@ -20,6 +20,9 @@ from tamis.cells.objectives import OBJECTIVES, Objective
 __all__ = ["BinnedClassifier"]
 
 Floats = NDArray[np.float64]
+# Class probabilities of held-out rows at all steps of their walks: about 20 arrays of this size, 160 MB, are in memory.
+_PROBABILITIES = 1 << 20
+_FEWEST = 200  # rows walked at least
 
 
 @dataclass(eq=False, repr=False)
@@ -46,6 +49,10 @@ class BinnedClassifier(CellClassifier):
     random_state: int | None = None
 
     classifier = None  # of classes without this parameter
+
+    def _n_walks(self, most: int, n_steps: int) -> int:
+        """Return the number of held-out rows to walk: at most `most`, and as their probabilities fit in memory."""
+        return min(most, max(_FEWEST, _PROBABILITIES // ((n_steps + 1) * len(self.classes_))))
 
     @property
     def _goal(self) -> Objective:

@@ -178,7 +178,9 @@ def outer_quantiles(values: Array, some: Array) -> NDArray[np.float64]:
     """Return the bounds at which the numbers of some columns are clipped, shape (2, n_columns); 0 for the others."""
     ends, there = np.zeros((2, values.shape[1])), some & ~np.isnan(values).all(axis=0)
     if there.any():
-        ends[:, there] = np.nanquantile(values[:, there], [_OUTER, 1.0 - _OUTER], axis=0)
+        numbers = values[:, there]
+        quantile = np.nanquantile if np.isnan(numbers).any() else np.quantile  # the former takes much longer
+        ends[:, there] = quantile(numbers, [_OUTER, 1.0 - _OUTER], axis=0)
     return ends
 
 

@@ -23,6 +23,8 @@ b       ``evidence_weight``  weight of the evidence
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,6 +46,7 @@ EvidenceWeights = float | Floats  # one weight, or one for each kind of evidence
 
 _RIDGE, _ROWS = 0.1, 100.0  # ridge of each standardised feature; doubled at this number of rows
 _AT_ONCE = 128  # rows processed at a time
+_BLOCK = 32 * _AT_ONCE  # rows whose features are in memory at a time
 _LARGEST, _ROUNDING = 1e50, 1e-6  # bounds for the standardised features of a loaded state
 _WEIGHTS = np.linspace(0.0, 1.2, 25)
 
@@ -184,33 +187,39 @@ class Discriminant:
         self._n_edges = self._bins.edges.shape[1]
         self._start = np.r_[0, np.cumsum(self._bins.n_levels)]
         self._low, self._high = outer_quantiles(values, np.ones(values.shape[1], dtype=bool))
-        raw = self._raw(values)
-        gaps = np.isnan(raw)
-        count = np.maximum((~gaps).sum(axis=0), 1)
-        self._middle = (np.where(gaps, 0.0, raw) / count).sum(axis=0)
-        apart = np.where(gaps, 0.0, raw - self._middle)
-        largest = np.abs(apart).max(axis=0, initial=0.0)
+        D = int(self._start[-1])
+        known = np.repeat((~np.isnan(values)).sum(axis=0), np.diff(self._start))
+        count = np.maximum(known, 1)
+        self._middle, low, high = np.zeros(D), np.full(D, np.inf), np.full(D, -np.inf)
+        for raw in self._raw_blocks(values):
+            low, high = np.fmin(low, np.fmin.reduce(raw)), np.fmax(high, np.fmax.reduce(raw))
+            self._middle += (np.where(np.isnan(raw), 0.0, raw) / count).sum(axis=0)
+        largest = np.where(known > 0, np.maximum(self._middle - low, high - self._middle), 0.0)
         # Constant features; values are squared in units of the largest, to avoid overflow.
         largest[largest == 0.0] = 1.0
-        spread = largest * np.sqrt(((apart / largest) ** 2).sum(axis=0) / count)
+        squares = np.zeros(D)
+        for raw in self._raw_blocks(values):
+            apart = np.where(np.isnan(raw), 0.0, raw - self._middle)
+            squares += ((apart / largest) ** 2).sum(axis=0)
+        spread = largest * np.sqrt(squares / count)
         self._scale = np.where(spread > 0.0, spread, 1.0)
-        D = int(self._start[-1])
         self._count, self._sum = np.zeros(self.n_classes), np.zeros((self.n_classes, D))
         self._products = np.zeros((D, D))
         return self.partial_fit(values, y, 1.0)
 
     def partial_fit(self, values: Array, y: Array, fading: float) -> Discriminant:
         """Update with more rows; each multiplies the weight of the earlier ones by `fading`."""
-        x = self._features(values)
         hot, kept = faded_classes(y, self.n_classes, fading), fading ** len(y)
         weight = hot[np.arange(len(y)), y]
         self._count = kept * self._count + hot.sum(axis=0)
         self._sum, self._products = kept * self._sum, kept * self._products
         # For few rows at a time, BLAS sums each product in the same order for any number of threads.
-        for at in range(0, len(y), _AT_ONCE):
-            part = slice(at, at + _AT_ONCE)
-            self._sum += hot[part].T @ x[part]
-            self._products += (x[part] * weight[part, None]).T @ x[part]
+        for block in range(0, len(y), _BLOCK):
+            x = self._features(values[block : block + _BLOCK])
+            for at in range(0, len(x), _AT_ONCE):
+                part, rows = x[at : at + _AT_ONCE], slice(block + at, min(block + at + _AT_ONCE, len(y)))
+                self._sum += hot[rows].T @ part
+                self._products += (part * weight[rows, None]).T @ part
         self._solve()
         return self
 
@@ -293,6 +302,10 @@ class Discriminant:
     def posterior(self, values: Array) -> Floats:
         """Return P(class) of rows of shape (n_rows, K), NaN where a value is unknown, (1)."""
         return posterior_of(self.evidence(values)[-1], self.prior, self.evidence_weight)
+
+    def _raw_blocks(self, values: Array) -> Iterator[Floats]:
+        """Return the features of a block of rows at a time, to bound the memory."""
+        return (self._raw(values[at : at + _BLOCK]) for at in range(0, len(values), _BLOCK))
 
     def _raw(self, values: Array) -> Floats:
         """Return the features of each value, shape (n_rows, D); NaN where missing."""

@@ -169,6 +169,10 @@ class ETANA(Independent):
     ValueError
         If a parameter is invalid, or the grid would have more than 20,000 points.
 
+    Notes
+    -----
+    %(memory)s
+
     References
     ----------
     Liyanage, Zois, Chelmis (2021). Dynamic Instance-Wise Joint Feature Selection and Classification.

@@ -173,6 +173,8 @@ class FETANA(Independent):
     -----
     Training takes O(n_iterations K n_classes) for each class, independent of the number of bins.
 
+    %(memory)s
+
     References
     ----------
     Liyanage, Zois, Chelmis (2021). Dynamic Instance-Wise Joint Feature Selection and Classification.

@@ -262,7 +262,7 @@ class FixedOrder(BinnedClassifier):
         The bins are those of all rows, because they do not depend on the classes; the counts of the training rows are
         all counts minus those of the held-out rows.
         """
-        rows = self._some_rows(X.shape[0], _WALKS)
+        rows = self._some_rows(X.shape[0], self._n_walks(_WALKS, min(_STEPS, X.shape[1])))
         if len(rows) < X.shape[0]:
             tables = bins.tables(X[rows], y[rows], len(self.classes_))
         fold, folds = stratified_folds(y[rows], origin=self._origin_of(rows)), []

@@ -76,6 +76,10 @@ class FixedSubset(FixedOrder):
     DataError
         If a value is infinite.
 
+    Notes
+    -----
+    %(memory)s
+
     References
     ----------
     Peng, Long, Ding (2005). Feature Selection Based on Mutual Information. IEEE TPAMI 27(8).

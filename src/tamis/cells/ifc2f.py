@@ -159,6 +159,8 @@ class IFC2F(FixedOrder):
     Fitting costs O(n d) to score, O(n K0^2) for the tree, and O(K n_beliefs^2 V) for the stopping rule. CSR rows are
     never converted to dense, except for the kept columns.
 
+    %(memory)s
+
     References
     ----------
     Liyanage, Zois, Chelmis (2021). Dynamic Instance-Wise Classification in Correlated Feature Spaces.

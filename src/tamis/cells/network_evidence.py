@@ -40,21 +40,20 @@ def _log_likelihoods(
             log_p, touched[:] = 0.0, False
             for at in range(K - 1, -1, -1):  # children before parents
                 f = order[at]
-                if not touched[f] and codes[i, f] < 0:
+                known = codes[i, f]
+                if not touched[f] and known < 0:
                     continue
-                if not touched[f]:
-                    below[f] = 1.0
-                if codes[i, f] >= 0:
-                    for v in range(V):
-                        if v != codes[i, f]:
-                            below[f, v] = 0.0
+                of_known = below[f, known] if touched[f] else 1.0
                 p, largest = parent[f], 0.0
                 if p >= 0 and not touched[p]:
                     below[p], touched[p] = 1.0, True
                 for u in range(V if p >= 0 else 1):
                     total = 0.0
-                    for v in range(V):
-                        total += tables[c, f, v, u] * below[f, v]
+                    if known >= 0:
+                        total = tables[c, f, known, u] * of_known
+                    else:
+                        for v in range(V):
+                            total += tables[c, f, v, u] * below[f, v]
                     if p >= 0:
                         below[p, u] *= total
                         largest = max(largest, below[p, u])

@@ -42,6 +42,10 @@ SHARED_DOCS = {
         Categorical features; each category has its own bin. Text columns and categorical columns of a frame are
         always included.
     """,
+    "memory": """
+    Fitting takes at most 250 MB and six times the memory of the columns that it considers; with many classes, fewer
+    rows are held out. Predicting takes at most 150 MB, independent of the number of rows.
+    """,
     "attributes": """
     classes_, prior_, candidates_, prices_, n_features_used_, cost_
         As in :class:`tamis.base.CellClassifier`.

@@ -32,13 +32,13 @@ __all__ = ["SmallTrees"]
 
 Floats = NDArray[np.float64]
 
-_ROUNDS, _RATE = 100, 0.1
+_ROUNDS, _RATE = 60, 0.15
 _DEPTH = 5
 _BINS = 16
 _LEAST = 5.0  # smallest number of rows in a leaf
-_RECORDS = 10_000  # number of records (a row at a step of its walk) used for the fit
+_RECORDS = 50_000  # number of records (a row at a step of its walk) used for the fit
 # Number of records times trees of a round for a draft, which is used only to fit the weights of the evidence.
-_DRAFT = 30_000
+_DRAFT = 200_000
 _SHARE = 2  # each round uses every second record
 
 
@@ -374,7 +374,7 @@ class SmallTrees:
         sizes : ndarray of shape (K,), int, optional
             Number of categories of each column, whose values are codes; 0 for numeric columns (the default for all).
         draft : bool
-            Whether to use fewer records with more than three classes, each of which has a tree in every round.
+            Whether to use fewer records with many classes, each of which has a tree in every round.
         """
         n, K = values.shape
         self.prior = np.bincount(y, minlength=self.n_classes) / n

@@ -117,7 +117,14 @@ def expected_mutual_information(a: Array, b: Array) -> float:
     0.231
     """
     a, b = (np.asarray(part, dtype=np.int64) for part in (a, b))
-    return float(_expected_information(a[a > 0], b[b > 0], log_factorials(int(a.sum()))))
+    return _cached_expected_information(a[a > 0].tobytes(), b[b > 0].tobytes())
+
+
+# Columns binned at their quantiles have the same counts.
+@lru_cache(maxsize=1024)
+def _cached_expected_information(a: bytes, b: bytes) -> float:
+    counts = np.frombuffer(a, dtype=np.int64), np.frombuffer(b, dtype=np.int64)
+    return float(_expected_information(*counts, log_factorials(int(counts[0].sum()))))
 
 
 def adjusted_mutual_information(tables: Array) -> Floats:
@@ -140,16 +147,12 @@ def adjusted_mutual_information(tables: Array) -> Floats:
     """
     counts = np.asarray(tables, dtype=np.int64)
     shared, mean = _information(counts)
-    chance: dict[bytes, float] = {}
     adjusted = np.zeros(len(counts))
     for i, table in enumerate(counts):
-        a, b = np.sort(table.sum(axis=1)), np.sort(table.sum(axis=0))
-        key = a.tobytes() + b.tobytes()
-        if key not in chance:
-            chance[key] = expected_mutual_information(a, b)
-        room = mean[i] - chance[key]
+        chance = expected_mutual_information(np.sort(table.sum(axis=1)), np.sort(table.sum(axis=0)))
+        room = mean[i] - chance
         if room > 1e-15 * max(mean[i], 1.0):
-            adjusted[i] = (shared[i] - chance[key]) / room  # (4)
+            adjusted[i] = (shared[i] - chance) / room  # (4)
     return adjusted
 
 

@@ -691,3 +691,47 @@ def test_an_answer_is_undone_explained_and_logged(call, model, folder):
     code, _, err = call("acquire", model, "--log", "table.csv")
     assert code == 2
     assert "--log table.csv exists already, and is not from Tamis" in err
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            {"heat": 12, "light": 3.5, "pressure": 40, "colour": 0},
+            "prices up to 40, but a wrong decision costs 1",
+        ),
+        (
+            {"heat": 0.6, "light": 0.7, "pressure": 0.6, "colour": 0},
+            "prices up to 0.7, but a wrong decision costs 1",
+        ),
+        (
+            {"prices": {"heat": 0.1, "light": 0.1, "pressure": 0.2, "colour": 0}, "currency": "EUR"},
+            "prices up to 0.2 EUR, but a wrong decision costs 1",
+        ),
+    ],
+)
+def test_prices_in_a_currency_need_the_cost_of_an_error(call, folder, content, said):
+    (folder / "euros.json").write_text(json.dumps(content), encoding="utf-8")
+    command = (
+        "train",
+        "table.csv",
+        "--label",
+        "state",
+        "--cost",
+        "euros.json",
+        "--save",
+        "euros.tamis",
+        "--force",
+        "-q",
+    )
+    for method in ((), ("--method", "fixed-subset")):
+        code, _, err = call(*command, "-q", *method)
+        assert code == 2
+        assert said in " ".join(err.split())
+    most = max(content.get("prices", content).values())
+    assert f"such as --error-cost {10 * most:g}, ten times the highest price" in " ".join(err.split())
+    code, _, err = call(*command, "-q", "--method", "fixed-subset", "--error-cost", 1)
+    assert code == 0, err
+    code, _, err = call(*command, "-q", "--method", "fixed-subset", "--error-cost", 10 * most)
+    assert code == 0, err
+    assert tamis.load(folder / "euros.tamis").candidates_.size > 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -48,13 +49,14 @@ from tamis._validation.parameters import (
 from tamis.base.categories import Categories
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.html_repr import html_repr
+from tamis.base.missingness import Missingness, complete_rows, missingness_of
 from tamis.base.numeric_target import NumericTarget
 from tamis.base.prices import PRICES, PriceList, Tariff, check_groups, own_costs, tariff_of
 from tamis.base.row_sample import RowSample
 from tamis.base.session import Session, State, limits_of, outcome_of, session_number
 from tamis.errors import DataError
 
-__all__ = ["Acquisition", "CellClassifier"]
+__all__ = ["Acquisition", "CellClassifier", "missingness_text"]
 
 _CELLS = 1 << 20  # values times classes in memory at a time while rows are walked
 _NEW_CATEGORY = -1.0  # in encoded rows
@@ -149,6 +151,8 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         Acquisition cost of each candidate.
     target_name_ : str
         Name of the labels, if they were a named column in `fit`; or empty.
+    missingness_ : Missingness or None
+        How the class depends on which values were recorded in the rows of `fit`; None if it does not.
     n_features_used_ : ndarray of shape (n_rows,), int
         Number of values acquired for each row of the last `predict`; empty in a model that was loaded.
     cost_ : ndarray of shape (n_rows,)
@@ -165,6 +169,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         _evidence_model? (its own)  _any_order? (its own)  _target? (its own)
         _sample? (its own)  _sample?.rows? (*, y)  _sample?.classes (k?) labels
         _n_fitted in [0, 2**62)  _n_since in [0, 2**62)  _ranges? (c, 2) float in [-inf, inf] or nan
+        missingness_?.columns (m) in [0, n_features_in_)  missingness_?.recorded (m, k) float in [0, 1]
     """
 
     cost: float | Array | Mapping[str, float] | PriceList
@@ -174,6 +179,8 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
     classes_: Array
     _categories: Categories
     _target: NumericTarget | None = None  # levels of a numeric target
+    missingness: str = "uninformative"
+    missingness_: Missingness | None = None
     _sizes: NDArray[np.int64]
     _class_order: NDArray[np.int64]
     prior_: Floats
@@ -197,6 +204,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         binning=("quantile", "width"),
         n_beliefs=integer("[1, 100000]"),
         max_features=(integer("[1, inf)"), None),
+        missingness=("uninformative", "informative"),
         categorical=(Kind("columns", lambda value: isinstance(value, str) or np.ndim(value) == 1), None),
     )
 
@@ -290,6 +298,8 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         fresh._forget()
         fresh._sample = None
         fresh._fit(X, y, sample_weight)
+        if fresh.missingness_ is not None and fresh.missingness == "uninformative":
+            warnings.warn(f"{missingness_text(fresh)} {NOT_EVIDENCE}", stacklevel=3)
         # In one step: a concurrent reader gets the old model or the new one, never a mixture.
         self.__dict__ = fresh.__dict__
         return self
@@ -411,6 +421,10 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         else:
             codes, self.classes_ = self._target.codes(y), self._target.means
         # Classes in the order of occurrence, so that random draws do not depend on their names.
+        self._ranges, given = None, X
+        self.missingness_ = None if sp.issparse(X) else missingness_of(X, codes, len(self.classes_))
+        if self.missingness_ is not None and self.missingness == "uninformative":
+            X, self._origin = complete_rows(X, codes, self._sizes, self._origin, self.random_state or 0)
         self._class_order = np.argsort(np.unique(codes, return_index=True)[1])
         self.prior_ = np.bincount(codes, minlength=len(self.classes_)) / len(codes)
         self._Q, self._bill = self._misclassification(), _Bill()
@@ -418,7 +432,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         self._learn(X, codes)
         self.prices_ = costs[self.candidates_]
         self._tariff: Tariff = self._whole_tariff().take(self.candidates_)
-        self._ranges = _ranges_of(X, self.candidates_, self._sizes)
+        self._ranges = _ranges_of(given, self.candidates_, self._sizes)
         self.__dict__.pop("_origin", None)
 
     def predict(self, X: Any) -> Array:
@@ -803,6 +817,29 @@ def _ranges_of(X: Rows, columns: NDArray[np.int64], sizes: NDArray[np.int64]) ->
     low = np.min(values, axis=0, initial=np.inf, where=known)
     high = np.max(values, axis=0, initial=-np.inf, where=known)
     return np.where(known.any(axis=0), (low, high), np.nan).T.copy()
+
+
+def missingness_text(model: CellClassifier) -> str:
+    """Return a sentence on how the class of a fitted model depends on which values were recorded."""
+    found = model.missingness_
+    assert found is not None
+    rates = found.recorded[0]
+    if model._is_regression:
+        among = f"{rates.min():.0%} to {rates.max():.0%} of the rows, depending on the target"
+    else:
+        high, low = (model.classes_[at] for at in (rates.argmax(), rates.argmin()))
+        among = f"{rates.max():.0%} of the rows of class {high} and {rates.min():.0%} of those of {low}"
+    column = model._column_names()[found.columns[0]]
+    return (
+        f"Which values were recorded indicates the class, with an AUC of {found.auc:.2f}: {column} was recorded for"
+        f" {among}."
+    )
+
+
+NOT_EVIDENCE = (
+    "This is not used as evidence; pass missingness='informative' if values are recorded for the same reason where the"
+    " model is used."
+)
 
 
 def _joint_ranges(some: Floats, more: Floats) -> Floats:

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from tamis._validation import as_rows
 from tamis.base import PriceList
+from tamis.base.cells import missingness_text
 from tamis.cells.evaluation import (
     Baseline,
     Curve,
     Gain,
     baselines,
+    completed,
     cost_curves,
     gain_over_fixed,
     missing_curve,
@@ -80,7 +82,8 @@ class AcquisitionResult(Result):
         self, model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any, title: str = "held-out rows", *,
         candidates: Sequence[dict[str, Any]] = (), on_progress: Callable[[float, str], None] | None = None,
     ) -> None:  # fmt: skip
-        self.model, self.X, self.y, self.X_held, self.y_held = model, X, y, X_held, np.asarray(y_held)
+        self.model, self.X, self.y, self.y_held = model, X, y, np.asarray(y_held)
+        self.X_held = completed(model, X_held, self.y_held)
         self._title, self.candidates, self._on_progress = title, candidates, on_progress
 
     # -- numbers -------------------------------------------------------------------------------------------
@@ -183,15 +186,32 @@ class AcquisitionResult(Result):
         return f"{said} {plural(len(self.y_held), 'row', 'rows')} were not used in fitting. {cost}"
 
     def remarks(self) -> list[str]:
-        """Return what follows if no value is worth its cost."""
+        """Return what follows if values were recorded depending on the class, or no value is worth its cost."""
+        remarks: list[str] = []
+        if self.model.missingness_ is not None:
+            remarks.append(f"{missingness_text(self.model)} {self.assumption}")
         if not len(self.y_held) or self._predictions[2].any():
-            return []
+            return remarks
         if self._is_number:
-            return ["No value is worth its cost: every prediction is the mean."]
+            return [*remarks, "No value is worth its cost: every prediction is the mean."]
         return [
+            *remarks,
             "No value is worth its cost: every decision follows the class proportions.",
             Remark("To rank rows by probability instead: --method adaptive --set objective=auc", "note"),
         ]
+
+    @property
+    def assumption(self) -> str:
+        """What the figures of the held-out rows assume about values that were not recorded."""
+        if self.model.missingness_ is None:
+            return "An unavailable value is skipped and costs nothing."
+        if self.model.missingness == "informative":
+            return "The held-out figures assume that values are recorded for the same reason where the model is used."
+        return (
+            "The model does not use this as evidence. The held-out figures are those of rows whose values are all"
+            " available: a value that was not recorded is drawn from recorded ones of the same class and of similar"
+            " rows."
+        )
 
     def headline(self) -> list[Figure]:
         """Return accuracy, acquired values and costs on the held-out rows."""
@@ -457,6 +477,15 @@ class AcquisitionResult(Result):
         }  # fmt: skip
         if isinstance(model.cost, PriceList) and model.cost.currency:
             result["currency"] = model.cost.currency
+        if (found := model.missingness_) is not None:
+            names = [model._column_names()[column] for column in found.columns]
+            result["missingness"] = {
+                "auc": found.auc, "handled_as": model.missingness,
+                "recorded": {
+                    str(name): dict(zip(map(str, model.classes_), shares.tolist(), strict=True))
+                    for name, shares in zip(names, found.recorded, strict=True)
+                },
+            }  # fmt: skip
         if self.candidates:
             result["candidates"] = list(self.candidates)
         if len(self.y_held):
@@ -465,7 +494,7 @@ class AcquisitionResult(Result):
                 "n_rows": len(self.y_held), self._measure: own.accuracy,
                 **({} if own.auc is None else {"auc": own.auc}),
                 "loss": own.loss, "loss_error": own.error, "mean_features": own.n_values, "mean_cost": own.cost,
-                "nothing_acquired": float((self._predictions[2] == 0).mean()),
+                "nothing_acquired": float((self._predictions[2] == 0).mean()), "assumption": self.assumption,
                 "baselines": [self._plain(other) for other in others],
             }  # fmt: skip
         return result
@@ -554,4 +583,6 @@ def _number_chart(predicted: Any, deviation: Any, true: float, key: str, title: 
 
 
 def _value_text(value: Any) -> str:
+    if value is None:
+        return "no result"
     return scientific(value) if isinstance(value, float) else str(value)

@@ -46,6 +46,7 @@ class BinnedClassifier(CellClassifier):
     spend: str = "worth"
     n_bins: int = 4
     categorical: Any = None
+    missingness: str = "uninformative"
     random_state: int | None = None
 
     classifier = None  # of classes without this parameter

@@ -19,6 +19,7 @@ from sklearn.base import clone
 from tamis._validation import Array
 from tamis.base import CellClassifier
 from tamis.base.numeric_target import NumericTarget
+from tamis.cells.evaluation import completed
 from tamis.cells.policy_selection import stratified_folds
 from tamis.summaries.paired_losses import PairedLosses
 
@@ -114,7 +115,7 @@ def _evaluate_fold(
 ) -> Floats:
     """Return loss, price, number of values and whether the decision is correct for each held-out row."""
     model.fit(take(learned), y[learned])
-    label = model.predict(take(held))
+    label = model.predict(completed(model, take(held), y[held]))
     price = model.cost_
     return np.stack([model._losses(y[held], label) + price, price, model.n_features_used_, label == y[held]])
 

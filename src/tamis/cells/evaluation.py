@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from tamis.cells import CellClassifier, FixedSubset
 
 __all__ = [
-    "Baseline", "Curve", "Estimates", "Floats", "Gain", "baselines", "cost_curves", "error_scores", "fixed_subset",
-    "gain_over_fixed", "missing_curve", "scores",
+    "Baseline", "Curve", "Estimates", "Floats", "Gain", "baselines", "completed", "cost_curves", "error_scores",
+    "fixed_subset", "gain_over_fixed", "missing_curve", "scores",
 ]  # fmt: skip
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -136,7 +136,7 @@ def cost_curves(
         random features (mean of three draws); logistic (for a numeric target: linear) regression and, up to 200
         features, gradient boosting on all features, one point each.
     """
-    rows, held = _sides(model, X, X_held)
+    rows, held = _sides(model, X, y, X_held)
     tell, is_number = on_progress or (lambda share, what: None), model._is_regression
     items = [_of_model(model, X, y, X_held, y_held, tell)]
     tell(_REFITTED, "the same values for every row")
@@ -163,8 +163,25 @@ def cost_curves(
     ]
 
 
-def _sides(model: CellClassifier, X: Any, X_held: Any) -> tuple[Any, Any]:
-    rows, held = (model._categories.encode(part)[0] for part in (X, X_held))
+def completed(model: CellClassifier, X: Any, y: Any, *, encoded: bool = False) -> Any:
+    """Return rows as if all values were available, if the class of the model depends on which were recorded.
+
+    With `encoded`, categories are codes. The rows are unchanged if the class does not depend on what was recorded, or
+    this is evidence.
+    """
+    from tamis.base.missingness import complete_rows
+
+    rows = model._categories.encode(X)[0] if encoded or model.missingness_ is not None else X
+    if model.missingness_ is None or model.missingness == "informative" or sp.issparse(rows) or not len(y):
+        return rows if encoded else X
+    codes = np.unique(y, return_inverse=True)[1] if model._target is None else model._target.codes(y)
+    rows = complete_rows(rows, codes, model._sizes, None, model.random_state or 0)[0]
+    return rows if encoded else model._categories.decode(rows)
+
+
+def _sides(model: CellClassifier, X: Any, y: Any, X_held: Any) -> tuple[Any, Any]:
+    """Return encoded rows; the training rows completed as those that the model was fitted to."""
+    rows, held = completed(model, X, y, encoded=True), model._categories.encode(X_held)[0]
     return (sp.csr_array(rows), sp.csr_array(held)) if sp.issparse(rows) else (rows, held)
 
 
@@ -194,6 +211,7 @@ def fixed_subset(model: CellClassifier, X: Any, y: Any, n_features: int | None) 
         objective="squared-error" if model._is_regression else "loss",
         n_features=n_features,
         categorical=model.categorical,
+        missingness=model.missingness,
     )
     return fixed.fit(X, y)
 
@@ -252,7 +270,7 @@ def baselines(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -
     name = "nothing: the mean" if model._is_regression else "nothing"
     prior = np.tile(model.prior_, (len(y_held), 1))
     result.append(_baseline(model, name, prior, y_held, nothing, nothing))
-    rows, held = _sides(model, X, X_held)
+    rows, held = _sides(model, X, y, X_held)
     if rows.shape[1] <= _WIDE:
         rows, held = (part.toarray() if sp.issparse(part) else part for part in (rows, held))
         paid = model._rows(X_held)  # new categories included

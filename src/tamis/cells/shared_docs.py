@@ -41,6 +41,11 @@ SHARED_DOCS = {
     categorical : None, "all", list of int or str, or bool mask, optional
         Categorical features; each category has its own bin. Text columns and categorical columns of a frame are
         always included.
+    missingness : {"uninformative", "informative"}, default="uninformative"
+        Whether a value that was recorded in the rows of `fit` is evidence because it was. If the class depends on which
+        values were recorded, "uninformative" fits the model to completed rows
+        (:mod:`tamis.base.missingness`), as if all values were available. "informative": values are recorded for the
+        same reason in the rows to predict.
     """,
     "memory": """
     Fitting takes at most 250 MB and six times the memory of the columns that it considers; with many classes, fewer

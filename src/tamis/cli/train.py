@@ -7,6 +7,7 @@ import difflib
 import json
 import math
 import shlex
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +57,8 @@ def train(
     reading: _Reading,
     method: Annotated[str, typer.Option(autocompletion=keys(cells()))] = "auto",
     cost: str = "0.01",
-    error_cost: float = 1.0,
+    error_cost: float | None = None,
+    missingness: str = "uninformative",
     set_: Annotated[list[str] | None, typer.Option("--set")] = None,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     max_rows: Annotated[int | None, typer.Option(min=10)] = None,
@@ -78,7 +80,11 @@ def train(
     cost : PRICE
         Price of each column, in units of --error-cost; or a JSON or CSV file of prices by column name.
     error_cost : PRICE
-        Cost of a wrong decision, or of a squared error of one variance, in the currency of the prices.
+        Cost of a wrong decision, or of a squared error of one variance, in the currency of the prices; 1 by default,
+        unless the prices of a file are in a currency.
+    missingness : NAME
+        informative if values are recorded for the same reason where the model is used; uninformative: that a value was
+        recorded is no evidence.
     set_ : NAME=VALUE
         A parameter of the method; may be repeated.
     seed : N
@@ -105,6 +111,7 @@ def train(
     from tamis.cells.candidates import winner
 
     check_word("--task", reading.task, ("classification", "regression"))
+    check_word("--missingness", missingness, ("uninformative", "informative"))
     is_number = reading.task == "regression"
     compares = method == _AUTO
     if compares and set_:
@@ -112,7 +119,7 @@ def train(
     entry = find({_AUTO: "fixed-subset", "adaptive": "adaptive-ifc2f"}.get(method, method), "cells")
     parameters = dict(assignment(entry, text) for text in set_ or [])
     prices = _prices(cost)
-    if not 0 < error_cost < math.inf:
+    if error_cost is not None and not 0 < error_cost < math.inf:
         raise MisuseError(f"--error-cost {error_cost:g} must be above 0, and finite.")
     if save is None and report is None:
         raise MisuseError("Name an output: --save FILE for the model, or --report FILE for the report only.")
@@ -123,10 +130,17 @@ def train(
     output.check(inputs, force)
     table = Table.read(reading.open(classes=not is_number, quiet=quiet))
     prices = _prices_of_columns(prices, cost, table, quiet=quiet)
+    if error_cost is None and "misclassification_cost" not in parameters:
+        _reject_currency(prices, cost, table.y, is_number=is_number)
     learned, held = table.split(held_out, seed, max_rows, is_number=is_number)
-    costs = {"cost": prices, **_error_costs(error_cost, None if is_number else table.y[learned], parameters)}
+    costs = {
+        "cost": prices,
+        **_error_costs(error_cost or 1.0, None if is_number else table.y[learned], parameters),
+    }
     costs |= {"objective": "squared-error"} if is_number else {}
-    with progress(quiet) as show:
+    costs |= {"missingness": missingness} if missingness != "uninformative" else {}
+    with progress(quiet) as show, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the result remarks on what they say
         candidates = []
         if compares:
             candidates = _compare(
@@ -241,6 +255,32 @@ def _prices_of_columns(prices: Any, path: str, table: Table, *, quiet: bool) -> 
     if unused and not quiet:
         note(f"the price of {', '.join(unused)} is not used: the column is excluded.")
     return {name: prices[name] for name in table.names}
+
+
+def _reject_currency(prices: Any, path: str, y: NDArray[Any], *, is_number: bool) -> None:
+    """Raise if the prices of a file are in a currency, or no value can be worth its price at an error cost of 1."""
+    import numpy as np
+
+    from tamis.base import PriceList
+
+    currency, own = "", prices
+    if isinstance(prices, PriceList):
+        currency, own = prices.currency, prices.prices
+        own = {
+            **(own if isinstance(own, dict) else {"every column": own}),
+            "fees": sum(fee for _, fee in prices.fees),
+        }
+    if not isinstance(own, dict):  # one price, stated in the command
+        return
+    paid = np.array([price for price in own.values() if price > 0])
+    share = 1.0 if is_number else 1.0 - np.unique(y, return_counts=True)[1].max() / len(y)
+    if not len(paid) or not (currency or paid.max() >= 1.0 or paid.min() >= share):
+        return
+    what = "a squared error of one variance" if is_number else "a wrong decision"
+    raise MisuseError(
+        f"--cost {path} has prices up to {f'{paid.max():g} {currency}'.strip()}, but {what} costs 1 by default: state"
+        f" its cost in the same unit, such as --error-cost {10 * paid.max():g}, ten times the highest price."
+    )
 
 
 def _error_costs(error_cost: float, y: NDArray[Any] | None, parameters: dict[str, Any]) -> dict[str, Any]:

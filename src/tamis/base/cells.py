@@ -811,12 +811,13 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
 
 def _ranges_of(X: Rows, columns: NDArray[np.int64], sizes: NDArray[np.int64]) -> Floats:
     """Return the smallest and the largest value of columns, NaN for a category, and where there is none."""
-    values = X[:, columns]
-    values = values.toarray() if sp.issparse(values) else np.asarray(values, dtype=np.float64)
-    known = ~np.isnan(values) & (sizes[columns] == 0)
-    low = np.min(values, axis=0, initial=np.inf, where=known)
-    high = np.max(values, axis=0, initial=-np.inf, where=known)
-    return np.where(known.any(axis=0), (low, high), np.nan).T.copy()
+    if sp.issparse(X):
+        part = X[:, columns]
+        low, high = (one.toarray().ravel() for one in (part.nanmin(axis=0), part.nanmax(axis=0)))
+    else:
+        low, high = np.fmin.reduce(X, axis=0)[columns], np.fmax.reduce(X, axis=0)[columns]
+    is_number = sizes[columns] == 0
+    return np.where(is_number, (low, high), np.nan).T.astype(np.float64)
 
 
 def missingness_text(model: CellClassifier) -> str:

@@ -197,7 +197,7 @@ COMMANDS = {
     "acquire": ("ward.tamis", "a.csv", "--label", "state"),
     "watch": ("log.csv", "--label", "state", "--prediction", "p"),
 }
-OPTIONAL = {"train": {"candidates", "currency"}}
+OPTIONAL = {"train": {"candidates", "currency", "missingness"}}
 
 
 def documented():

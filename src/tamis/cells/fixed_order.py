@@ -156,10 +156,10 @@ class FixedOrder(BinnedClassifier):
         """
         if self.mean_budget is not None:
             price = self._costs()[order]
-            order = order[np.maximum.accumulate(price <= float(self.mean_budget) + ROUNDING)]
+            order = order[np.maximum.accumulate(price <= float(self.mean_budget) * ROUNDING)]
         if self.budget is None:
             return order
-        left, kept, tariff = float(self.budget) + ROUNDING, [], self._whole_tariff().take(order)
+        left, kept, tariff = float(self.budget) * ROUNDING, [], self._whole_tariff().take(order)
         known = np.zeros((1, len(order)), dtype=bool)
         price = tariff.following(known)[0]
         for at, column in enumerate(order):
@@ -241,7 +241,7 @@ class FixedOrder(BinnedClassifier):
         paid = np.zeros(self.policy_.max_values)
         for rows, position, *_ in trace:
             np.add.at(paid, position, prices[rows, position])
-        within = np.cumsum(paid) <= (mean_budget + ROUNDING) * X.shape[0]
+        within = np.cumsum(paid) <= mean_budget * ROUNDING * X.shape[0]
         self.policy_.max_values = int(np.count_nonzero(within))
 
     @property

@@ -29,7 +29,7 @@ from tamis.rows.auto.column_sets import (
     predictions,
     softmax_shares,
 )
-from tamis.rows.auto.forests import Forests
+from tamis.rows.auto.forests import Forests, Sample
 from tamis.rows.auto.history import History, fades_over
 from tamis.rows.waiting_block import concatenate
 from tamis.summaries.class_moments import ClassMoments
@@ -483,7 +483,7 @@ def test_a_selection_made_once_and_every_feature_are_candidates_and_the_regret_i
     regret = auto.comparison_summary()["regret"]
     behind, error = auto._paired.behind(0)
     assert regret["all"] == [behind[auto._candidate], error[auto._candidate]]
-    assert [name.split()[0] for name in regret] == ["all", "frozen"]
+    assert [name.split()[0] for name in regret] == ["all", "lasso", "frozen"]
     assert max(lost for lost, _ in regret.values()) <= auto.tolerance
 
 
@@ -510,17 +510,31 @@ def test_the_rule_is_that_of_its_formulas():
         losses[rng.random((n, n_candidates)) < 0.03] = 1.0
         weight, sizes = rng.choice([1.0, 2.0], n), rng.integers(1, 30, n_candidates)
         now, is_costly = int(rng.integers(n_candidates)), bool(rng.random() < 0.5)
-        paired = PairedLosses(n_candidates).with_rows(losses, weight)
-        behind, error = twin.compared(losses.tolist(), weight.tolist())
+        batch = int(rng.choice([0, 100]))
+        paired = PairedLosses(n_candidates, batch=batch).with_rows(losses, weight)
+        behind, error = twin.compared(losses.tolist(), weight.tolist(), None, batch)
         assert paired.behind()[0] == pytest.approx(behind)
         assert paired.behind()[1] == pytest.approx(error)
-        candidate, why = preferred(sizes, paired, 0.02, now, is_costly)
+        anchor = int(rng.integers(n_candidates)) if rng.random() < 0.5 else None
+        candidate, why = preferred(sizes, paired, 0.02, now, is_costly=is_costly, anchor=anchor)
         assert candidate == twin.smallest(
-            sizes.tolist(), losses.tolist(), weight.tolist(), 0.02, now, is_costly
+            sizes.tolist(), losses.tolist(), weight.tolist(), 0.02, now, is_costly, anchor, batch
         )
         assert bool(why) == (candidate != now)
         chosen.add(why)
     assert chosen == {"", "better", "smaller"}
+
+
+def test_the_error_of_a_difference_is_right_for_runs_of_rows():
+    """Losses that are repeated for 20 rows: the standard error of independent rows is too small by a factor of 4.5."""
+    rng = np.random.default_rng(0)
+    gaps, errors = [], []
+    for _ in range(200):
+        losses = np.repeat(rng.random((100, 2)), 20, axis=0)
+        gap, error = PairedLosses(2, batch=100).with_rows(losses, np.ones(2000)).behind(0)
+        gaps.append(gap[1])
+        errors.append(error[1])
+    assert np.std(gaps) == pytest.approx(np.mean(errors), rel=0.15)
 
 
 @pytest.mark.parametrize("learner", ["linear", "naive-bayes", "trees"])
@@ -586,7 +600,7 @@ def test_a_rare_class_is_ranked_by_few_columns_whatever_the_learner():
 @pytest.mark.parametrize("numeric", [False, True])
 def test_the_first_split_of_a_tree_is_the_best_one(numeric):
     """With every column tried, and the weights of the bootstrap sample read back from the root."""
-    from tamis.rows.auto.forests import _grow
+    from tamis.rows.auto.forests import _bootstrap, _grow
 
     rng = np.random.default_rng(0)
     for seed in range(20):
@@ -602,12 +616,14 @@ def test_the_first_split_of_a_tree_is_the_best_one(numeric):
         ).astype(np.uint8)
         state = np.array([seed], np.uint64)
         feature, cut, value, gains = np.empty(127, np.int32), np.zeros(127), np.zeros((127, 1)), np.zeros(3)
+        times = _bootstrap(np.ones(60), state)
+        assert np.array_equal(times, bootstrap_counts(seed, 60))
         args = (
             codes,
             cuts,
             np.zeros(60, np.int64),
             y,
-            np.ones(60),
+            times,
             np.arange(3),
             3,
             state,
@@ -616,8 +632,7 @@ def test_the_first_split_of_a_tree_is_the_best_one(numeric):
             value,
             gains,
         )
-        _grow(*args)
-        times = bootstrap_counts(seed, 60)
+        _grow(*args, np.zeros(3))
         column, best_cut, gain = twin.best_split(X.tolist(), y.tolist(), times, range(3), cuts.tolist())
         assert value[0, 0] == pytest.approx(np.average(y, weights=times))
         go_left = X[:, feature[0]] <= cut[0]
@@ -648,17 +663,48 @@ def test_forests_of_many_classes_and_numbers():
     sets = np.array(
         [[True] * 6, [True, True, False, False, False, False], [False, False, True, True, True, True]]
     )
-    many = Forests(3, 6, 4).fit(X[:1500], classes[:1500], np.ones(1500), sets, np.random.default_rng(0))
+    sample = Sample(X[:1500], classes[:1500], np.ones(1500), 4)
+    many = Forests(3, 6, 4).fit(sample, sets, rng)
     right = (classes[1500:] == many.scores(X[1500:]).argmax(axis=2).T).mean(axis=1)
     assert right[1] > 0.95
     assert right[0] > 0.9
     assert right[2] < 0.35
     assert many.scores(X[1500:]).sum(axis=2) == pytest.approx(1.0)
     target = X[:, 0] * 3.0 + X[:, 1]
-    one = Forests(3, 6, 1).fit(X[:1500], target[:1500], np.ones(1500), sets, np.random.default_rng(0))
+    sample = Sample(X[:1500], target[:1500], np.ones(1500), 1)
+    one = Forests(3, 6, 1).ranked(sample, rng).fit(sample, sets, rng)
     left = ((one.scores(X[1500:])[:, :, 0] - target[1500:, None]) ** 2).mean(axis=0) / target.var()
     assert left[1] < 0.1 < 0.9 < left[2]
     assert one.importance[0] > one.importance[1] > 5 * one.importance[2:].max()
+    assert one.boosted[0] > one.boosted[1] > 4 > one.boosted[2:].max()
+    boosted = Forests(3, 6, 4).ranked(Sample(X, classes, np.ones(2000), 4), rng).boosted
+    assert boosted[:2].min() > 4 > 2 > boosted[2:].max()
+
+
+def test_penalised_boosted_trees_equal_their_twin():
+    rng = np.random.default_rng(0)
+    for seed in range(3):
+        X = rng.normal(size=(60, 4)).round(1)
+        y = 2.0 * (X[:, seed] > 0) + 0.7 * X[:, 3] + 0.5 * rng.normal(size=60)
+        sample = Sample(X, y, np.ones(60), 1)
+        importance = rng.random(4)
+        expected = twin.boosted(X.tolist(), sample.target.tolist(), sample.cuts.tolist(), importance.tolist())
+        assert sample.boosted(importance, 1) == pytest.approx(expected)
+        assert len({int(score) for score in expected}) > 1
+
+
+def test_boosted_trees_keep_one_of_two_copies():
+    """The importance of a forest is shared by copies; a feature that is used already pays no penalty."""
+    rng = np.random.default_rng(0)
+    signals = rng.normal(size=(2400, 3))
+    X = np.hstack([signals, signals + 0.01 * rng.normal(size=(2400, 3)), rng.normal(size=(2400, 14))])
+    y = (signals @ [1.0, 0.8, 0.6] + 0.3 * rng.normal(size=2400) > 0).astype(int)
+    auto = learned(Auto(learner="trees"), X, y)
+    kept = auto._masks[auto.candidates_.index("boosted")]
+    assert kept[:3].sum() + kept[3:6].sum() <= 4
+    assert (kept[:3] | kept[3:6]).all()
+    assert not kept[6:].any()
+    assert "boosted" in auto.comparison_summary()["regret"]
 
 
 def test_the_kind_of_a_learner_is_derived_and_the_knee_is_where_scores_fall():

@@ -7,7 +7,12 @@ mean loss, the standard error of the difference is::
 
 The difference is paired: rows on which both err, or neither does, contribute 0, so se_a is much smaller than the
 standard error of either loss (McNemar 1947). A candidate is as good as the best if it is not inferior: if it is behind
-by at most a tolerance, including se_a. Few rows thus never justify a smaller set that is behind.
+by at most a tolerance, including se_a. If rows are autocorrelated, se_a is that of the sums of batches, if it is larger
+(batch means, Schmeiser 1982). Few rows thus never justify a smaller set that is behind.
+
+The best of many candidates is partly so by chance, and so is its lead. So a candidate must not be inferior either to an
+anchor that is no choice among many, such as all features: it is behind the anchor by at most the tolerance, including
+two standard errors of that difference. If none is, the anchor is preferred.
 
 While rows arrive, the current candidate is replaced only
 
@@ -37,19 +42,33 @@ from __future__ import annotations
 import copy
 import math
 from statistics import NormalDist
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaln
 
+from tamis._kernels import njit
 from tamis._shapes import Shapes
 from tamis._validation import Array
 from tamis.dependence.autocorrelation import mean_error
 
 __all__ = ["PairedLosses", "log_evidence", "preferred"]
 
+_BATCHES = 5  # at least, for their standard error
+_SURE = 2.0  # standard errors
 _CAUTION = 2.0  # additional errors, against decisions by chance on the first rows
+
+
+class Gaps(NamedTuple):
+    """Mean loss of each candidate above that of the reference, and its standard error (1)."""
+
+    gap: NDArray[np.float64]
+    error: NDArray[np.float64]
+
+    def within(self, tolerance: float, n_errors: float = 1.0) -> NDArray[np.bool_]:
+        """Return which candidates are behind by at most the tolerance, including some standard errors."""
+        return np.asarray(self.gap + n_errors * self.error <= tolerance)
 
 
 class PairedLosses:
@@ -60,20 +79,26 @@ class PairedLosses:
     n_candidates : int
     max_rows : int, default=2000
         Earlier rows are discarded.
+    batch : int, default=0
+        Number of consecutive rows whose sum is independent of other sums, for the standard error of autocorrelated
+        rows; 0: rows are independent.
 
     Examples
     --------
     >>> losses = PairedLosses(2).with_rows(np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]), np.ones(4))
     >>> losses.mean(), losses.behind()
-    (array([0.5 , 0.25]), (array([0.25, 0.  ]), array([0.25, 0.  ])))
+    (array([0.5 , 0.25]), Gaps(gap=array([0.25, 0.  ]), error=array([0.25, 0.  ])))
+    >>> losses.behind().within(0.4), losses.behind().within(0.5)
+    (array([False,  True]), array([ True,  True]))
     """
 
     _state_spec = Shapes(
         "losses (n, a) float in [0, inf) fixed  weight (n) float in [0, inf) fixed  max_rows in [1, 2**62)"
+        " batch in [0, 2**31)"
     )
 
-    def __init__(self, n_candidates: int, max_rows: int = 2000) -> None:
-        self.max_rows = max_rows
+    def __init__(self, n_candidates: int, max_rows: int = 2000, batch: int = 0) -> None:
+        self.max_rows, self.batch = max_rows, batch
         self.losses, self.weight = np.zeros((0, n_candidates)), np.zeros(0)
 
     def __len__(self) -> int:
@@ -103,9 +128,7 @@ class PairedLosses:
         mean: NDArray[np.float64] = self.weight @ self.losses / max(float(self.weight.sum()), 1e-300)
         return mean
 
-    def behind(
-        self, reference: int | None = None, *, in_order: bool = False
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def behind(self, reference: int | None = None, *, in_order: bool = False) -> Gaps:
         """Return the mean loss of each candidate above that of the reference, and its standard error (1).
 
         Parameters
@@ -121,16 +144,36 @@ class PairedLosses:
             sums = self.weight[:, None] * (self.losses - self.losses[:, [best]])
             errors = np.array([mean_error(column, self.weight).error for column in sums.T])
             errors[best] = 0.0
-            return sums.sum(axis=0) / max(float(self.weight.sum()), 1e-300), np.nan_to_num(errors, nan=np.inf)
+            gaps = sums.sum(axis=0) / max(float(self.weight.sum()), 1e-300)
+            return Gaps(gaps, np.nan_to_num(errors, nan=np.inf))
         total = float(self.weight.sum())
-        share = self.weight / max(total, 1e-300)
-        differences = self.losses - self.losses[:, [best]]
-        mean = share @ differences
-        # In place: a new array of 2000 rows is one of new pages of memory.
-        differences -= mean
-        differences *= differences
-        variance = share @ differences
-        return mean, np.sqrt(variance / max(total - 1.0, 1.0))
+        mean, variance, batched = np.zeros((3, self.losses.shape[1]))
+        if total:
+            _compare(self.losses, self.weight / total, best, self.batch, mean, variance, batched)
+        variance /= max(total - 1.0, 1.0)
+        if self.batch and (n := -(-len(self) // self.batch)) >= _BATCHES:
+            variance = np.maximum(variance, batched * n / (n - 1))
+        return Gaps(mean, np.sqrt(variance))
+
+
+@njit()
+def _compare(
+    losses: Array, share: Array, reference: int, batch: int, mean: Array, variance: Array, batched: Array
+) -> None:
+    """Write the mean and variance of the differences to the reference, and the sum of squares of those of batches."""
+    n, n_candidates = losses.shape
+    for i in range(n):
+        for a in range(n_candidates):
+            mean[a] += share[i] * (losses[i, a] - losses[i, reference])
+    sums = np.zeros(n_candidates)
+    for i in range(n):
+        for a in range(n_candidates):
+            gap = losses[i, a] - losses[i, reference] - mean[a]
+            variance[a] += share[i] * gap * gap
+            sums[a] += share[i] * gap
+        if batch > 0 and ((i + 1) % batch == 0 or i + 1 == n):
+            batched += sums * sums
+            sums[:] = 0.0
 
 
 def preferred(
@@ -138,31 +181,61 @@ def preferred(
     paired: PairedLosses,
     tolerance: float,
     now: int,
-    is_costly: bool,
+    *,
+    is_costly: bool = False,
+    is_lenient: bool = False,
     enough: int = 1000,
+    anchor: int | None = None,
 ) -> tuple[int, str]:
     """Return the smallest candidate that is as good as the best (ties: the best), and why it is not `now`.
 
-    Sizes may be prices.
+    Parameters
+    ----------
+    sizes : ndarray of shape (n_candidates,)
+        Sizes or prices.
+    paired : PairedLosses
+    tolerance : float
+    now : int
+        The current candidate.
+    is_costly : bool, default=False
+        Whether a change costs the learner its weights.
+    is_lenient : bool, default=False
+        Whether a candidate is as good if it is behind by at most the tolerance and at most one standard error (Breiman
+        et al. 1984), which does not require any certainty.
+    enough : int, default=1000
+        Rows for a smaller candidate, if standard errors exceed the tolerance.
+    anchor : int, optional
+        The candidate to which no other one may be inferior, such as all features.
 
+    Returns
+    -------
+    candidate : int
+    why : {"better", "smaller", ""}
+
+    Examples
+    --------
     Keeping all features errs on a quarter of the rows, three features on none:
 
     >>> losses = np.zeros((600, 2))
     >>> losses[::4, 0] = 1.0
-    >>> preferred(np.array([30, 3]), PairedLosses(2).with_rows(losses, np.ones(600)), 0.01, now=0, is_costly=True)
+    >>> preferred(np.array([30, 3]), PairedLosses(2).with_rows(losses, np.ones(600)), 0.01, now=0)
     (1, 'better')
 
     Both err on the same rows except two:
 
     >>> losses[:, 1] = losses[:, 0]
     >>> losses[[1, 4], 1] = 1.0, 0.0
-    >>> preferred(np.array([30, 3]), PairedLosses(2).with_rows(losses, np.ones(600)), 0.01, now=0, is_costly=True)
+    >>> preferred(np.array([30, 3]), PairedLosses(2).with_rows(losses, np.ones(600)), 0.01, now=0)
     (1, 'smaller')
     """
-    behind, error = paired.behind()
-    is_good = (behind + error <= tolerance) | (behind <= 0.0)
+    gaps = paired.behind()
+    behind, error = gaps
+    is_good = behind <= np.minimum(error, tolerance) if is_lenient else gaps.within(tolerance)
+    if anchor is not None:
+        is_good &= paired.behind(anchor).within(tolerance, _SURE)
+        is_good[anchor] |= not is_good.any()
     why, z = "better", NormalDist().inv_cdf(1.0 - 0.05 / len(sizes))
-    bar = (z if is_costly else 2.0) * error[now]
+    bar = (z if is_costly else _SURE) * error[now]
     is_early = is_costly and len(paired) < enough / 2
     if is_early or is_good[now] or behind[now] <= bar + _CAUTION / len(paired):
         is_good &= (sizes < sizes[now]) & (

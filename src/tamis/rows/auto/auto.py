@@ -3,7 +3,7 @@
 Each selector at each size is a *candidate*, with a separate, inexpensive learner that is evaluated prequentially on
 every batch; all features together are a candidate too. The smallest candidate is selected whose loss exceeds that of
 the best one by at most ``tolerance``, including one standard error of their paired difference (a stricter form of the
-rule of Breiman et al. 1984); see :mod:`tamis.summaries.paired_losses`, (1).
+rule of Breiman et al. 1984), and that of all features including two; see :mod:`tamis.summaries.paired_losses`, (1).
 
 ==========  =================  ===========================================================================
 symbol      here               meaning
@@ -27,6 +27,7 @@ Shared statistics make many candidates cost little more than one:
 * The matrix of forward selection also yields a lasso (:mod:`tamis.rows.forward.lasso`): refitted, and frozen at the
   first 1000 rows, as a selection made once.
 * Forests (:mod:`tamis.rows.auto.forests`) are refitted on the last 2000 rows: at 200, 400, 800, ..., then every 2000.
+  On the same rows, boosted trees in which a feature pays to be used yield another ranking.
 
 After an alarm (HDDM-A on the errors of the selected candidate, with a bound that accounts for their autocorrelation)
 suspended selectors resume, and earlier losses and the rows of the forests are discarded.
@@ -75,7 +76,7 @@ from tamis.rows.auto.column_sets import (
     predictions,
     softmax_shares,
 )
-from tamis.rows.auto.forests import Forests
+from tamis.rows.auto.forests import Forests, Sample
 from tamis.rows.auto.history import History
 from tamis.rows.fires.fires import FIRES
 from tamis.rows.forward.forward import ForwardPartialCorrelation
@@ -105,14 +106,15 @@ _MOST_DENSE = 2000  # columns up to which sparse rows are made dense
 _LARGEST = 1e100
 _MOST_LOSS = 5.0  # mean absolute deviations of the target: cap on the loss of a row
 _LASSO = "lasso", "frozen"  # rankings by the weights of a lasso: of all rows, and of the first ones
-_OWN_SIZE = ("joint", *_LASSO)  # selectors that determine a size
+_OWN_SIZE = ("boosted", "joint", *_LASSO)  # selectors that determine a size
 _PENALTY = 0.02  # of the lasso
+_BOOSTED = 3.0  # score of a feature that is used at a penalty of 10
 _FROZEN = 1000  # rows
 _LASSO_EVERY = 1000  # rows between two fits, at most
 _RANKERS = {
     "linear": ("forward", "fires", "fisher", "fisher-recent", "joint", *_LASSO),
     "naive-bayes": ("forward", "fires", "fisher", "fisher-recent", "joint", *_LASSO),
-    "trees": ("forward", "fires", "trees", "joint", *_LASSO),
+    "trees": ("forward", "fires", "boosted", "joint", *_LASSO),
 }
 _TREES = ("forest", "tree", "boost", "gbm", "xgb", "patches", "rules", "vfdr")  # substrings of class names
 
@@ -151,8 +153,8 @@ class Auto(RowSelector):
         Brier score. A numeric target is always compared by absolute errors.
     tolerance : float, default=0.01
         Loss above that of the best set up to which a smaller one is preferred, including one standard error of the
-        difference: in units of the `objective` (the Brier score of the class proportions is 1), or in mean absolute
-        deviations of a numeric target. 0: the best set, regardless of its size.
+        difference, and above that of all features, including two: in units of the `objective` (the Brier score of the
+        class proportions is 1), or in mean absolute deviations of a numeric target. 0: the best set, whatever its size.
     categorical : "all", list of int or str, or bool mask, optional
         Categorical features. Text columns and categorical columns of a frame are always included. They are encoded by
         their mean target, with trees up to ten categories of a feature by their index, and missing values by the mean
@@ -235,11 +237,11 @@ class Auto(RowSelector):
     1 - AUC. When a class becomes rare (a tenth of the rows), or is no longer rare (a fifth), the losses are reset.
 
     The selectors compared are ``forward``, ``fires``, with up to 2000 features ``joint`` (unweighted), ``lasso`` and
-    ``frozen`` (the weights of a lasso of all rows, and of the first 1000), and, with trees, the importances of a
-    forest, otherwise the Fisher score of all rows and of recent ones. If features are
-    added (:meth:`widen`), sizes that are fractions are updated when their number has doubled. A candidate keeps its
-    losses and learner. A new candidate starts with the losses and the learner of the candidate that keeps every
-    feature.
+    ``frozen`` (the weights of a lasso of all rows, and of the first 1000), and, with trees, ``boosted`` (the features
+    of boosted trees in which each pays to be used), otherwise the Fisher score of all rows and of recent ones. With
+    trees, the features of a candidate change when its forest is fitted. If features are added (:meth:`widen`), sizes
+    that are fractions are updated when their number has doubled. A candidate keeps its losses and learner. A new
+    candidate starts with the losses and the learner of the candidate that keeps every feature.
 
     Memory: two moments and a weight per feature, class and candidate, the state of the selectors, 2000 losses per
     candidate, and 500 rows (with trees, 2000).
@@ -248,6 +250,7 @@ class Auto(RowSelector):
     ----------
     Breiman, Friedman, Olshen, Stone (1984). Classification and Regression Trees, section 3.4.3 (one standard error).
     Brier (1950). Verification of forecasts expressed in terms of probability, Monthly Weather Review 78.
+    Peter, Diego, Hamprecht, Nadler (2017). Cost efficient gradient boosting, NeurIPS (``boosted``).
     McNemar (1947). Note on the sampling error of the difference between correlated proportions, Psychometrika 12.
     Satopaa et al. (2011). Finding a "kneedle" in a haystack, ICDCS Workshops. Page (1954). Continuous inspection
     schemes, Biometrika 41. Frias-Blanco et al. (2015), IEEE TKDE 27(3) (HDDM-A).
@@ -393,7 +396,7 @@ class Auto(RowSelector):
         self._rare, self._n_tested, self._counted_from = -1, 0, 0
         self._ahead = 0.0
         self._level = self._alarm = 0  # last row at which (1) was 0; row of the last alarm
-        self._paired = self._paired_young = PairedLosses(len(self.candidates_))
+        self._paired = self._paired_young = PairedLosses(len(self.candidates_), batch=_BLOCK)
         self._resumed_at: dict[str, int] = dict.fromkeys(self._rankers, 0)
         self._detector = HDDMA(1e-4, 1e-4, dependence="auto")
         self.suspended_ = list[str]()
@@ -743,7 +746,10 @@ class Auto(RowSelector):
         X, y, weight = concatenate(self._window)
         last = slice(-min(self._rows - self._changed_at, _FOREST), None)
         rng = np.random.default_rng([self._seed, self._blocks, 2])
-        self._forests = self._forests.fit(X[last], y[last], weight[last], self._masks, rng)
+        sample = Sample(X[last], y[last], weight[last], self._forests.value.shape[3])
+        self._forests = self._forests.ranked(sample, rng)
+        self._update_ranks()
+        self._forests = self._forests.fit(sample, self._masks, rng)
         self._fit_at = self._rows + min(self._rows - self._changed_at, _FOREST)
 
     # -- selectors -----------------------------------------------------------------------------------------
@@ -758,7 +764,10 @@ class Auto(RowSelector):
             selector.partial_fit(X, y, self._all_classes, None if name == "joint" else weight)
             if len(getattr(selector, "drifts_", ())) > n_drifts:
                 self._alarm = self._rows
-        self._update_ranks()
+        if (
+            not self._forests.is_fitted
+        ):  # with forests, sets change when these are fitted, so that they are evaluated
+            self._update_ranks()
 
     def _update_ranks(self) -> None:
         """Rank the features by the scores of the active selectors."""
@@ -778,9 +787,11 @@ class Auto(RowSelector):
                 scores = scores + kept * (1.0 + np.ptp(scores))
                 self._set_own_size(at, int(kept.sum()))
             else:
+                n_used = int((scores >= _BOOSTED).sum())
                 if self._terms is not None and name != "forward":
                     scores = self._terms.per_price(scores)
-                self._set_own_size(at, knee(scores, self._sizes[-1]))
+                size = n_used if name == "boosted" else knee(scores, self._sizes[-1])
+                self._set_own_size(at, max(size, 1))
             ranks[at] = _places(scores)
         self._ranks = ranks
         self._masks = self._sets(ranks)
@@ -803,9 +814,9 @@ class Auto(RowSelector):
         self._size = np.where((self._which == ranker) & self._own_size, size, self._size)
 
     def _scores_without_selector(self, name: str) -> NDArray[np.float64]:
-        """Return the scores of a ranking by the forest, or by the moments."""
-        if name == "trees":
-            return self._forests.importance
+        """Return the scores of a ranking by boosted trees, or by the moments."""
+        if name == "boosted":
+            return self._forests.boosted
         return fisher_score(self._old if name == "fisher" else self._young)
 
     def _suspend(self) -> None:
@@ -851,8 +862,9 @@ class Auto(RowSelector):
             enough = _ENOUGH if self._rare < 0 else _ENOUGH_RARE
             cost = self._size if self._terms is None else self._terms.total(self._masks)
             candidate, why = preferred(
-                cost, self._paired, self.tolerance, self._candidate, self._kind == "linear", enough
-            )
+                cost, self._paired, self.tolerance, self._candidate, is_costly=self._kind == "linear",
+                enough=enough, anchor=0 if self._sizes_too else None,
+            )  # fmt: skip
         if candidate == self._candidate:
             return
         self.switches_ = [
@@ -988,7 +1000,8 @@ class Auto(RowSelector):
         moved = [{**switch, "row": switch["row"] + n_before} for switch in self.switches_]
         self.switches_ = [*earlier.switches_, *moved]
         self._rows, self._blocks = self._rows + n_before, self._blocks + earlier._blocks
-        self._update_ranks()
+        if not self._forests.is_fitted:
+            self._update_ranks()
         self._follow(drifted=False)
 
     def _add_summaries(self, earlier: Self) -> None:
@@ -1107,9 +1120,9 @@ class Auto(RowSelector):
             the end of each section), "followed" (the candidate there), "share" (of the rows, by candidate, in
             decreasing order), "accuracy" (recent, or the AUC, of each candidate, the best overall first), "switches"
             (the last 100), "n_switches", "restarts", "behind" and "allowed" (of each candidate, at the end), "regret"
-            (loss of the selected candidate above that of all features, and of a selection frozen after 1000 rows of
-            about its size, each with the standard error of the
-            difference), "tolerance".
+            (loss of the selected candidate above that of all features, of a selection frozen after 1000 rows of about
+            its size, of its periodic refresh ``lasso``, and with trees of ``boosted``, each with the standard error of
+            the difference), "tolerance".
         """
         _ = self.warming_up_
         regret = {}
@@ -1131,10 +1144,19 @@ class Auto(RowSelector):
         }
 
     def _anchors(self) -> list[int]:
-        """Return the candidates that need no comparison: all features, and the frozen selection nearest in size."""
+        """Return the candidates that are simple alternatives.
+
+        They are all features, the frozen selection nearest in size, its periodic refresh and the features of penalised
+        boosted trees.
+        """
         off = np.abs(self._size - self._size[self._candidate])
-        is_frozen = np.array([one.partition(" ")[0] == "frozen" for one in self.candidates_])
-        return [*np.flatnonzero(self._which < 0), *np.flatnonzero(is_frozen)[off[is_frozen].argsort()[:1]]]
+        names = [one.partition(" ")[0] for one in self.candidates_]
+        frozen = min((at for at, name in enumerate(names) if name == "frozen"), key=lambda at: off[at])
+        return [
+            at
+            for at, one in enumerate(self.candidates_)
+            if one in ("all", "lasso", "boosted") or at == frozen
+        ]
 
 
 def kind_of_learner(learner: Any) -> str:

@@ -12,6 +12,7 @@ than a fifth of the rows, R^2 for numbers and otherwise accuracy, in points. The
     importance     the columns with the largest gain in a LightGBM of all columns on the same rows: as many as "few" has
                    at the same refit
     JointScreening, Auto   these selectors, the second one for trees
+    few NAME=VALUE  with another value of a constant of tamis.learners.refit.few_columns, which makes an ablation
 
 The streams are those of shared/data/streams4, which have numbers and one-hot categories; electricity in order; a8a,
 spambase and madelon shuffled; and generators of Tamis. Each cell is kept in --out as it is done, and not done again.
@@ -39,6 +40,7 @@ from scipy.stats import t as student
 from sklearn.metrics import r2_score, roc_auc_score
 
 from tamis import Auto, JointScreening, Refit, load_stream
+from tamis.learners.refit import few_columns
 
 ROOT = Path(__file__).resolve().parents[1]
 GENERATED = ("SEA", "BG3", "AGR")
@@ -92,7 +94,12 @@ def cell(name: str, arm: str, X: Any, y: Any, sizes: list[int]) -> dict[str, Any
     if penalty:
         options = {"cegb_tradeoff": 1.0, "cegb_penalty_feature_coupled": [penalty] * X.shape[1]}
     recipe = new_lightgbm(is_numeric, **options)
-    model = Refit(recipe, every=EVERY, window=WINDOW, features="few" if arm == "few" else "all")
+    kind, _, change = arm.partition(" ")
+    name_of, _, value = change.partition("=")
+    usual = {one: getattr(few_columns, one) for one in [name_of] if value}
+    for one in usual:
+        setattr(few_columns, one, float(value))
+    model = Refit(recipe, every=EVERY, window=WINDOW, features="few" if kind == "few" else "all")
     task = {"task": "regression"} if is_numeric else {}
     selector: Any = {
         "JointScreening": lambda: JointScreening(**task),
@@ -117,6 +124,8 @@ def cell(name: str, arm: str, X: Any, y: Any, sizes: list[int]) -> dict[str, Any
             used.append(columns.tolist())
     seconds, truth = time.process_time() - begin, y[-sum(map(len, predicted)) :]
     output = np.concatenate(predicted)
+    for one in usual:
+        setattr(few_columns, one, usual[one])
     if is_numeric:
         score = r2_score(truth, output)
     elif len(classes) == 2 and min(np.mean(truth == label) for label in classes) < 0.2:

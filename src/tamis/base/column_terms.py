@@ -18,7 +18,9 @@ from tamis.base.prices import Column, PriceList, Tariff, check_groups, own_costs
 
 __all__ = ["ColumnTerms", "name_to_position"]
 
-_FREE = 1e-3  # of the smallest positive price: what a free column counts as
+# Of the smallest positive price: what a free column counts as. It ranks before one of that price unless the latter is
+# 1000 times as relevant.
+_FREE = 1e-3
 
 
 @dataclass(frozen=True)

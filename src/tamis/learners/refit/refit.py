@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import Attributes, atomically
 from tamis._guard import ThreadSafe
@@ -42,6 +42,7 @@ from tamis.base.column_terms import ColumnTerms
 from tamis.base.declarations import Claims
 from tamis.base.prices import PRICES
 from tamis.base.rows import check_columns
+from tamis.base.selector_mixin import SelectorMixin
 from tamis.drift import DETECTOR, DriftDetector
 from tamis.errors import DataError
 from tamis.learners.dense_rows import Wrapper
@@ -584,43 +585,18 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
         """The columns of the last fit; all before the first one."""
         check_is_fitted(self)
         if self._few_ is not None:
-            return np.flatnonzero(self.get_support())
+            return np.flatnonzero(self._get_support_mask())
         columns = None if self._fit_ is None else self._fit_.columns
         return np.arange(self.n_features_in_) if columns is None else columns.copy()
 
-    @_selects()  # type: ignore[untyped-decorator]
-    def get_support(self, indices: bool = False) -> NDArray[Any]:
-        """Return the columns that the model uses; before the first fit, those that it may use.
+    get_support = _selects()(SelectorMixin.get_support)
+    get_feature_names_out = _selects()(SelectorMixin.get_feature_names_out)
 
-        Parameters
-        ----------
-        indices : bool, default=False
-            Whether to return their positions.
-
-        Returns
-        -------
-        ndarray of shape (n_features,), bool, or of shape (n_selected,), int
-        """
+    def _get_support_mask(self) -> Mask:
+        """Return the columns that the model uses; before the first fit, those that it may use."""
         check_is_fitted(self)
         few = self._few_
-        mask = few.used[-1].copy() if few is not None and few.fits else ~self._excluded()
-        return np.flatnonzero(mask) if indices else mask
-
-    @_selects()  # type: ignore[untyped-decorator]
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return the names of the columns that the model uses.
-
-        Parameters
-        ----------
-        input_features : array-like of str of shape (n_features,), optional
-            By default ``feature_names_in_``, or ``x0``, ``x1`` and so on.
-
-        Returns
-        -------
-        ndarray of shape (n_selected,), object
-        """
-        check_is_fitted(self)
-        return np.asarray(_check_feature_names_in(self, input_features)[self.get_support()])
+        return few.used[-1].copy() if few is not None and few.fits else ~self._excluded()
 
     @property
     def warming_up_(self) -> bool:

@@ -41,7 +41,7 @@ class Candidate:
     Attributes
     ----------
     learner, selector : str
-        Keys of the catalogue; "none" keeps all features.
+        Keys of the catalogue; "none" keeps all features, and "few" those that the learner itself selects.
     assigned : dict of str to object
         Parameters of the selector that differ from those of a run, in the words of `tamis run`.
     size : int
@@ -72,7 +72,7 @@ class Candidate:
 
     def words(self) -> str:
         """Return the options of `tamis run`."""
-        words = ["--selector", self.selector]
+        words = ["--features", "few"] if self.selector == "few" else ["--selector", self.selector]
         for name, value in self.assigned.items():
             is_size = name == "n_features_to_select"
             words += ["--select", str(value)] if is_size else ["--set", f"{name}={value}"]
@@ -178,7 +178,7 @@ class FirstRows:
         Parameters
         ----------
         learner, selector : str
-            Keys of the catalogue, or "none".
+            Keys of the catalogue, "none", or "few" for a learner that selects.
         measure : str
             A key of the summary of the run.
         seed : int, default=0
@@ -191,7 +191,9 @@ class FirstRows:
         """
         entry, model = find_learner(learner), None
         predictor = entry.load()(**model_parameters(entry, seed=seed, categorical=self._categorical))
-        if selector != "none":
+        if selector == "few":
+            predictor.set_params(features="few")
+        elif selector != "none":
             method = find(selector, "rows")
             usual = model_parameters(
                 method,
@@ -212,5 +214,5 @@ class FirstRows:
             losses = 1.0 - steps[f"{measure}_windowed"][at]
             rows = np.diff(np.cumsum(rows)[at], prepend=0) * np.isfinite(losses)
             losses = np.nan_to_num(losses)
-        size = int(steps["n_selected"][-1]) if model is not None else self.n_features
+        size = int(steps["n_selected"][-1]) if selector != "none" else self.n_features
         return Candidate(learner, selector, assigned, size, float(score), losses, rows, run, model)

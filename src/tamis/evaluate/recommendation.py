@@ -334,9 +334,12 @@ def recommend(
         auto = run(name, "auto")
         curves[name], fixed = _fixed(auto.model)
         candidates += [run(name), auto]
-        if fixed is not None:
+        if name.startswith("lightgbm"):  # it selects by itself, as in a run without options
+            candidates.append(run(name, "few"))
+        elif fixed is not None:
             candidates.append(run(name, fixed[0], **fixed[1]))
-        n_runs -= fixed is None
+        else:
+            n_runs -= 1
     deviation = float(np.abs(first.y - np.median(first.y)).mean()) if numbers else 1.0
     best, chosen = _smallest(candidates, deviation)
     # With the baselines, as the printed command has them.
@@ -357,7 +360,7 @@ def _fixed(auto: Any) -> tuple[dict[str, list[tuple[int, float]]], tuple[str, di
     if not rows.any():
         return curves, None
     names, sizes = [name.partition(" ") for name in auto.candidates_], auto.sizes_
-    # `joint` chooses its size itself; a knee, or the importances of a forest, cannot be passed.
+    # `joint` chooses its size itself; a knee, a lasso or the ranking of boosted trees cannot be passed.
     is_fixed = [
         selector == "all"
         or (selector in _SELECTORS and amount != "knee" and (selector != "joint" or not amount))
@@ -365,13 +368,14 @@ def _fixed(auto: Any) -> tuple[dict[str, list[tuple[int, float]]], tuple[str, di
     ]
     at = np.flatnonzero(is_fixed)
     losses = PairedLosses(len(at)).with_rows(errors[:, at], rows / rows.mean())
-    behind, error = losses.behind(in_order=True)
     for i, mean in zip(at, losses.mean(), strict=True):
         curves.setdefault(names[i][0], []).append((int(sizes[i]), float(1.0 - mean)))
     near = [
-        (sizes[i], gap, names[i][0])
-        for i, gap, one in zip(at, behind, error, strict=True)
-        if names[i][0] != "all" and gap + one <= _TOLERANCE
+        (sizes[i], mean, names[i][0])
+        for i, mean, is_good in zip(
+            at, losses.mean(), losses.behind(in_order=True).within(_TOLERANCE), strict=True
+        )
+        if names[i][0] != "all" and is_good
     ]
     if not near:
         return curves, None
@@ -384,8 +388,8 @@ def _smallest(candidates: list[Candidate], scale: float = 1.0) -> tuple[Candidat
     """Return the best candidate, and the smallest of the same learner that is behind it by at most the tolerance."""
     best = min(candidates, key=lambda one: one.loss)
     same = [one for one in candidates if one.learner == best.learner]
-    behind, error = paired(same).behind(same.index(best), in_order=True)
-    near = [one for one, is_near in zip(same, behind + error <= _TOLERANCE * scale, strict=True) if is_near]
+    is_near = paired(same).behind(same.index(best), in_order=True).within(_TOLERANCE * scale)
+    near = [one for one, is_good in zip(same, is_near, strict=True) if is_good]
     return best, min(near, key=lambda one: (one.size, one.loss))
 
 

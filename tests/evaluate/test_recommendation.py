@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.naive_bayes import GaussianNB
 
-from tamis import FIRES, Auto, FisherScore, ForwardPartialCorrelation, prequential, recommend
+from tamis import FIRES, Auto, FisherScore, ForwardPartialCorrelation, Refit, prequential, recommend
 from tamis.catalog import find_learner
 from tamis.cli import main
 from tamis.errors import DataError
@@ -48,6 +48,18 @@ def test_noise_is_not_sold_as_a_selection():
     )
     assert nothing.best.score < 0.56
     assert "majority-class baseline is as accurate" in nothing.reason
+
+
+def test_lightgbm_is_compared_with_its_own_selection():
+    pytest.importorskip("lightgbm")
+    X, y = copies(700)
+    found = recommend((X, y), learner="lightgbm", n_draws=1)
+    assert [one.selector for one in found.candidates] == ["none", "auto", "few"]
+    few = found.candidates[-1]
+    assert few.words() == "--features few --learner lightgbm"
+    run = prequential((X, y), None, Refit("lightgbm", features="few"), baselines="none")
+    assert few.score == run.summary()["accuracy"]
+    assert few.size == len(run.selected())
 
 
 @pytest.mark.slow

@@ -2,10 +2,10 @@
 
 For each learner three candidates are run as ``tamis run`` runs them: all features, :class:`tamis.rows.Auto`, and the
 smallest fixed selection that is as good as the best one in the comparison of `Auto`, or for LightGBM the features that
-it selects itself. The recommendation is the smallest
-set that is behind the best candidate by at most .01, including one standard error: a stricter form of the
-one-standard-error rule of Breiman et al. (1984), by which few rows would allow a large loss. The standard
-error is that of the paired difference to the best over the blocks of rows. All figures are those of these runs.
+it selects itself. The recommendation is the smallest set that is behind the best candidate by at most .01, including
+one standard error: a stricter form of the one-standard-error rule of Breiman et al. (1984), by which few rows would
+allow a large loss. The standard error is that of the paired difference to the best over the blocks of rows. All figures
+are those of these runs.
 """
 
 from __future__ import annotations

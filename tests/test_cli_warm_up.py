@@ -77,7 +77,7 @@ def test_the_kernels_of_default_runs_are_compiled_once(two_listed, tmp_path, cap
 
 @pytest.mark.slow
 def test_a_command_announces_what_it_compiles(two_listed, monkeypatch, capsys):
-    monkeypatch.setattr("tamis._compile_ahead.is_compiled", lambda kernel, signature: False)
+    monkeypatch.setattr("tamis._kernels.is_compiled", lambda kernel, signature: False)
     compile_missing("run", quiet=False)
     assert "compiling 2 kernels once, about 0 s; `tamis warm-up` does it ahead" in capsys.readouterr().err
     compile_missing("run", quiet=True)

@@ -520,7 +520,7 @@ def test_no_modules_import_one_another() -> None:
 
 @pytest.mark.slow
 def test_extras_bring_what_is_imported_in_functions() -> None:
-    later_extras = ("cli", "plots", "excel", "boosting", "metrics", "spark", "torch")
+    later_extras = ("cli", "plots", "excel", "boosting", "metrics", "spark", "torch", "onnx")
     later = {name for path in SOURCE.rglob("*.py") for name, at_import in imports(path) if not at_import}
     assert later <= CORE | {"numba"} | USERS_OWN | extras(*later_extras)
     assert extras(*later_extras) <= later

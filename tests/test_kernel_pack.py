@@ -292,9 +292,9 @@ def test_pack_cache_and_fresh_compilation_give_the_same_bits(tmp_path: Path) -> 
 
 
 def test_nothing_is_missing_once_the_longest_kernel_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tamis._compile_ahead.is_compiled", lambda kernel, signature: True)
+    monkeypatch.setattr("tamis._kernels.is_compiled", lambda kernel, signature: True)
     assert missing("fit") == []
-    monkeypatch.setattr("tamis._compile_ahead.is_compiled", lambda kernel, signature: False)
+    monkeypatch.setattr("tamis._kernels.is_compiled", lambda kernel, signature: False)
     assert set(missing("fit")) == {
         name for name, kernel in default_kernels().items() if "fit" in kernel["uses"]
     }

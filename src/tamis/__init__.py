@@ -74,6 +74,7 @@ _NAMES = {
     "TScore": "tamis.rows.screening",
     "StreamPipeline": "tamis.pipeline",
     "dumps": "tamis.persistence",
+    "freeze": "tamis.pipeline.freezing",
     "load": "tamis.persistence",
     "loads": "tamis.persistence",
     "merge_tree": "tamis.merging",

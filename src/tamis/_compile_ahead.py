@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 from tamis._kernel_pack import level, write_pack
-from tamis._kernels import is_compiled, load_numba
 
 __all__ = [
     "LISTED",
@@ -52,6 +51,8 @@ def missing(use: str) -> list[str]:
     longest = max(kernels, key=lambda name: float(kernels[name]["seconds"]), default=None)
     if longest is None:
         return []
+    from tamis._kernels import is_compiled
+
     kernel = _kernel(longest)
     signatures = map(_decode_signature, kernels[longest]["signatures"])
     return [] if all(is_compiled(kernel, signature) for signature in signatures) else list(kernels)
@@ -237,7 +238,8 @@ def encode_signature(signature: Any) -> list[Any]:
 
 
 def _encode(one: Any) -> Any:
-    types = load_numba().types
+    types: Any = importlib.import_module("numba.core.types")
+
     if isinstance(one, types.Array):
         return ["array", _encode(one.dtype), one.ndim, one.layout, one.mutable, one.aligned]
     if isinstance(one, types.BaseNamedTuple):
@@ -253,7 +255,8 @@ def _decode_signature(encoded: list[Any]) -> Any:
 
 
 def _decode(encoded: Any) -> Any:
-    types = load_numba().types
+    types: Any = importlib.import_module("numba.core.types")
+
     if isinstance(encoded, str):
         return getattr(types, {"bool": "boolean"}.get(encoded, encoded))
     kind, *parts = encoded

@@ -21,7 +21,7 @@ import numpy as np
 from tamis._interrupts import ignore_os_errors
 from tamis._kernel_pack import installed_pack
 
-__all__ = ["carray", "compilation", "is_compiled", "load_numba", "njit", "overwrite", "pointer"]
+__all__ = ["carray", "compilation", "is_compiled", "njit", "overwrite", "pointer"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -99,7 +99,7 @@ class _Kernel:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
     def _compile(self, suffix: str = "", **options: Any) -> Any:
-        numba = load_numba()
+        numba = _import_numba()
         own, scope = self.function, dict(self.function.__globals__)
         for name, callee in self._dependencies.items():
             if isinstance(callee, _Kernel):
@@ -133,7 +133,7 @@ compilation = _Compilation()
 
 
 @functools.cache
-def load_numba() -> Any:
+def _import_numba() -> Any:
     """Import Numba when the first kernel is compiled, and measure its compilation from then on."""
     begin = time.perf_counter()
     import numba

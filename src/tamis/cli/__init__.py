@@ -31,7 +31,7 @@ __all__ = ["app", "main"]
 _COMMANDS = {
     **dict.fromkeys(
         ("demo", "look", "recommend", "run", "follow", "watch", "compare", "generate", "screen", "columns", "train",
-         "acquire", "warm-up")
+         "acquire", "freeze", "warm-up")
     ),
     "list": "listing",
     "datasets": "listing",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field
 from types import MappingProxyType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -57,6 +57,9 @@ from tamis.pipeline.selective_learner import (
 )
 from tamis.replay import concatenate_labels, concatenate_rows
 from tamis.streams.encode import TableEncoder
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
 
 __all__ = ["StreamPipeline"]
 
@@ -423,6 +426,12 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
         ndarray, CSR matrix or (with ``set_output``) frame of shape (n_rows, n_kept)
         """
         return super().transform(X)
+
+    def freeze(self) -> Pipeline:
+        """Return the model as a plain scikit-learn pipeline that predicts the same; see :func:`tamis.freeze`."""
+        from tamis.pipeline.freezing import freeze
+
+        return freeze(self)
 
     def _get_support_mask(self) -> Mask:
         mask = self._current_models().selection[0]

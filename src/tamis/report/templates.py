@@ -11,7 +11,6 @@ import tamis
 from tamis.report.charts import svg
 from tamis.report.number_format import count
 from tamis.report.text import printable, shorten
-from tamis.report.vocabulary import VOCABULARY
 
 __all__ = ["render"]
 
@@ -43,7 +42,6 @@ def _environment() -> Any:
     environment.globals |= {
         "sample": svg.sample, "shapes": svg.shapes, "tick_positions": svg.tick_positions,
         "policy": _POLICY, "style": style, "version": tamis.__version__,
-        "vocabulary": VOCABULARY,
     }  # fmt: skip
     return environment
 

@@ -1,0 +1,236 @@
+"""A frozen model predicts what the model predicts, with scikit-learn's classes, and so does its ONNX graph."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Callable
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
+from sklearn.linear_model import Perceptron as TheirPerceptron
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import tamis
+from tamis import (
+    FIRES,
+    AdaptiveRandomForest,
+    ForwardPartialCorrelation,
+    HoeffdingAdaptiveTree,
+    HoeffdingTree,
+    Perceptron,
+    Refit,
+    SGDLinearSVM,
+    SGDLogisticRegression,
+    StreamingRandomPatches,
+    StreamPipeline,
+    WeightedKNN,
+    WeightedNaiveBayes,
+    freeze,
+)
+from tamis.cli import main
+from tamis.pipeline.freezing import to_onnx
+
+RNG = np.random.default_rng(11)
+SCALES = np.where(np.arange(9) % 2, 50.0, 1.0)
+X = RNG.normal(size=(2600, 9)) * SCALES + 3.0
+SCORE = X[:, 1] / 50.0 + X[:, 6] + 0.3 * RNG.normal(size=len(X))
+TWO = np.where(SCORE > 3.1, "up", "down")
+THREE = np.digitize(SCORE, [2.5, 4.0])[::-1].copy()
+NUMBERS = 3.0 + 20.0 * SCORE
+NEW = RNG.normal(size=(100_000, 9)) * SCALES + 3.0
+NEW[:, 3] *= 100.0  # beyond the limit of the scale
+NEW[:2000] = np.round(NEW[:2000], 1)
+
+
+def few() -> ForwardPartialCorrelation:
+    return ForwardPartialCorrelation(3)
+
+
+MODELS: dict[str, tuple[Callable[[], Any], Any]] = {
+    "all defaults": (StreamPipeline, TWO),
+    "logistic": (lambda: StreamPipeline(FIRES(3), SGDLogisticRegression()), THREE),
+    "averaged": (lambda: StreamPipeline(few(), SGDLogisticRegression(average=True)), TWO),
+    "perceptron": (lambda: StreamPipeline(few(), Perceptron()), TWO),
+    "svm": (lambda: StreamPipeline(few(), SGDLinearSVM()), THREE),
+    "their linear model": (lambda: StreamPipeline(few(), SGDClassifier(loss="log_loss", random_state=0)), THREE),
+    "their perceptron": (lambda: StreamPipeline(None, TheirPerceptron()), TWO),
+    "their naive Bayes": (lambda: StreamPipeline(few(), GaussianNB()), THREE),
+    "their regressor": (lambda: StreamPipeline(FIRES(3, model="gaussian"), SGDRegressor(random_state=0)), NUMBERS),
+    "naive Bayes behind a selector": (lambda: StreamPipeline(few(), WeightedNaiveBayes()), THREE),
+    "naive Bayes": (WeightedNaiveBayes, TWO),
+    "roots": (lambda: WeightedNaiveBayes(formulation="roots"), THREE),
+    "a linear learner": (Perceptron, THREE),
+    "tree": (lambda: HoeffdingTree(leaf="majority"), THREE),
+    "tree behind a selector": (lambda: StreamPipeline(few(), HoeffdingTree(leaf="majority")), THREE),
+    "adaptive tree": (lambda: HoeffdingAdaptiveTree(leaf="majority"), TWO),
+    "forest": (lambda: AdaptiveRandomForest(5, leaf="majority"), THREE),
+    "patches behind a selector": (lambda: StreamPipeline(few(), StreamingRandomPatches(5, leaf="majority")), TWO),
+    "random forest": (lambda: Refit("random-forest"), TWO),
+    "boosting": (lambda: StreamPipeline(few(), Refit("lightgbm")), THREE),
+    "boosting on few columns": (lambda: Refit("lightgbm", features="few"), TWO),
+    "boosted numbers": (lambda: Refit("lightgbm-regressor"), NUMBERS),
+    "a pipeline of scikit-learn": (lambda: make_pipeline(StandardScaler(), few(), LogisticRegression()), THREE),
+}  # fmt: skip
+needs_onnx = pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("skl2onnx", "onnxruntime")),
+    reason="skl2onnx or onnxruntime is not installed",
+)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Callable[[str], Any]:
+    made: dict[str, Any] = {}
+
+    def fit(name: str) -> Any:
+        if "boost" in name:
+            pytest.importorskip("lightgbm")
+        if name not in made:
+            make, y = MODELS[name]
+            made[name] = make().fit(X, y)
+        return made[name]
+
+    return fit
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_frozen_model_predicts_the_same(fitted, name: str) -> None:
+    model = fitted(name)
+    frozen = freeze(model)
+    assert not [step for _, step in frozen.steps if type(step).__module__.startswith("tamis.")]
+    if MODELS[name][1] is NUMBERS:
+        np.testing.assert_allclose(frozen.predict(NEW), model.predict(NEW), rtol=1e-12, atol=1e-10)
+        return
+    assert (frozen.predict(NEW) == model.predict(NEW)).all()
+    for verb in ("predict_proba", "decision_function"):
+        if hasattr(model, verb) and hasattr(frozen, verb):
+            np.testing.assert_allclose(
+                getattr(frozen, verb)(NEW), getattr(model, verb)(NEW), rtol=1e-9, atol=1e-9
+            )
+
+
+@pytest.mark.parametrize("name", ["tree", "logistic"])
+def test_a_file_of_joblib_needs_no_tamis(fitted, name: str, tmp_path) -> None:
+    joblib.dump(freeze(fitted(name)), tmp_path / "model.joblib")
+    assert b"tamis" not in (tmp_path / "model.joblib").read_bytes()
+    again = joblib.load(tmp_path / "model.joblib")
+    assert (again.predict(NEW[:500]) == fitted(name).predict(NEW[:500])).all()
+
+
+def test_the_model_is_not_changed_and_may_learn_on() -> None:
+    model = StreamPipeline(few(), SGDLogisticRegression()).fit(X[:1500], TWO[:1500])
+    before = tamis.dumps(model)
+    frozen = model.freeze()
+    assert tamis.dumps(model) == before
+    expected = model.predict(NEW[:500])
+    model.partial_fit(X[1500:], TWO[1500:])
+    assert (frozen.predict(NEW[:500]) == expected).all()
+
+
+def test_a_selector_becomes_its_columns() -> None:
+    selector = FIRES(3).fit(X, TWO)
+    frozen = freeze(selector)
+    assert (frozen.transform(NEW[:50]) == selector.transform(NEW[:50])).all()
+    assert (frozen["columns"].get_support() == selector.get_support()).all()
+
+
+def test_missing_values_are_replaced_by_the_mean_as_in_the_model() -> None:
+    holes = np.where(RNG.random((500, 9)) < 0.2, np.nan, NEW[:500])
+    model = StreamPipeline(few(), SGDLogisticRegression()).fit(X, TWO)
+    assert (model.freeze().predict(holes) == model.predict(holes)).all()
+    tree = HoeffdingTree(leaf="majority").fit(X, THREE)
+    assert (tree.predict(holes) == freeze(tree).predict(holes)).all()
+
+
+def test_names_of_a_frame_are_those_of_the_pipeline() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=[f"sensor {j}" for j in range(9)])
+    model = StreamPipeline(few(), SGDLogisticRegression()).fit(frame, TWO)
+    frozen = model.freeze()
+    assert frozen.feature_names_in_.tolist() == list(frame)
+    assert (frozen.predict(frame) == model.predict(frame)).all()
+    with pytest.raises(ValueError, match="feature names"):
+        frozen.predict(frame.rename(columns={"sensor 1": "other"}))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: HoeffdingTree().fit(X, TWO), "leaf='nb-adaptive' cannot be frozen: train it with leaf='majority'"),
+        (lambda: WeightedKNN().fit(X, TWO), "the learner WeightedKNN cannot be frozen"),
+        (lambda: Refit("random-forest").partial_fit(X[:20], TWO[:20]), "no fitted estimator"),
+        (lambda: HoeffdingTree(leaf="majority", categorical=[0]).fit(np.round(X), np.round(X[:, 0])), "categories"),
+        (lambda: WeightedNaiveBayes(categorical=[0]).fit(np.round(X), TWO), "categories"),
+        (lambda: StreamPipeline(few()).fit(X[:100], ["one"] * 100), "an unfitted learner"),
+        (lambda: StreamPipeline(few(), MLPClassifier(random_state=0)).fit(X, TWO), "MLPClassifier and a selection"),
+        (lambda: StreamPipeline(None, SGDClassifier(), scale="standard").fit(sp.csr_matrix(X), TWO), "sparse rows"),
+    ],
+)  # fmt: skip
+def test_what_has_no_counterpart_is_an_error_that_names_it(make, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        freeze(make())
+
+
+@needs_onnx
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_an_onnx_graph_predicts_the_same(fitted, name: str) -> None:
+    import onnxruntime
+
+    model = fitted(name)
+    session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
+    outputs = session.run(None, {"X": NEW})
+    predicted = outputs[0].reshape(len(NEW))
+    if MODELS[name][1] is NUMBERS:
+        np.testing.assert_allclose(predicted, model.predict(NEW), rtol=1e-5, atol=1e-4)
+        return
+    assert (predicted == model.predict(NEW)).all()
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_allclose(outputs[1], model.predict_proba(NEW), atol=1e-6)
+
+
+@needs_onnx
+def test_a_selector_and_missing_values_in_onnx() -> None:
+    import onnxruntime
+
+    selector = FIRES(3).fit(X, TWO)
+    session = onnxruntime.InferenceSession(to_onnx(selector).SerializeToString())
+    assert (session.run(None, {"X": NEW[:50]})[0] == selector.transform(NEW[:50])).all()
+    model = StreamPipeline(few(), SGDLogisticRegression()).fit(X, TWO)
+    holes = np.where(RNG.random((500, 9)) < 0.2, np.nan, NEW[:500])
+    session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
+    assert (session.run(None, {"X": holes})[0] == model.predict(holes)).all()
+
+
+def test_onnx_without_its_extra_names_it(monkeypatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "skl2onnx", None)
+    with pytest.raises(ImportError, match=r"pip install 'tamis\[onnx\]'"):
+        to_onnx(Perceptron().fit(X, TWO))
+
+
+def test_the_command(tmp_path, capsys, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = StreamPipeline(few(), SGDLogisticRegression()).fit(X, TWO)
+    tamis.save({"pipeline": model, "selector": None}, "run.tamis")
+    tamis.save(model, "model.tamis")
+    assert main(["freeze", "run.tamis", "--out", "model.joblib", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["steps"] == ["VarianceThreshold", "SimpleImputer", "MinMaxScaler", "SGDClassifier"]
+    assert (joblib.load("model.joblib").predict(NEW[:99]) == model.predict(NEW[:99])).all()
+    assert main(["freeze", "model.tamis", "--out", "model.joblib"]) == 2  # it is not overwritten
+    assert main(["freeze", "model.tamis", "--out", "model.joblib", "--force"]) == 0
+    capsys.readouterr()
+    assert main(["freeze", "model.tamis"]) == 2
+    assert "Nothing is written: pass --out FILE, --onnx FILE, or both." in capsys.readouterr().err
+    tamis.save({"selector": None}, "other.tamis")
+    assert main(["freeze", "other.tamis", "--out", "other.joblib"]) == 1
+    assert "contains no pipeline" in capsys.readouterr().err

@@ -57,6 +57,7 @@ html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "Tamis"
 html_theme_options = {
+    "logo": {"text": f"Tamis {release}"},
     "show_prev_next": True,
     "secondary_sidebar_items": ["page-toc"],
     "navbar_align": "left",
@@ -69,6 +70,9 @@ html_theme_options = {
 }
 html_sidebars = {"index": []}
 html_static_path = ["_static"]
+html_extra_path = ["switcher.json"]  # at the root of a site that is served from its own folder
+html_logo = "_static/logo.svg"
+html_favicon = "_static/logo.svg"
 html_css_files = ["tamis.css"]
 
 
@@ -124,7 +128,8 @@ def _names(module: str, what: str) -> list[str]:
         name for name in tamis.__all__ if getattr(getattr(tamis, name), "__module__", "").startswith("tamis.")
     ]
     folders = ("tamis.learners.", "tamis.pipeline.") if what == "learners" else (f"tamis.{what}.",)
-    return [name for name in own if getattr(tamis, name).__module__.startswith(folders)]
+    mine = [name for name in own if getattr(tamis, name).__module__.startswith(folders)]
+    return sorted(mine, key=str.lower)
 
 
 def _api_page() -> str:
@@ -247,7 +252,15 @@ def _catalogue_page() -> str:
 
 def _table(entries: Sequence[Entry]) -> list[str]:
     rows = [f"| {_link(e)} (`{e.key}`) | {e.title} *{e.paper}* | {_abilities(e)} |" for e in entries]
-    return ["| method | what it does | for |", "| --- | --- | --- |", *rows]
+    return [
+        ":::{container} methods",
+        "",
+        "| method | what it does | for |",
+        "| --- | --- | --- |",
+        *rows,
+        "",
+        ":::",
+    ]
 
 
 def _link(entry: Entry) -> str:

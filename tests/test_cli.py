@@ -241,11 +241,12 @@ def test_other_formats_from_standard_input(call, monkeypatch):
 
 
 @pytest.mark.slow
-def test_demo_tells_what_changed_when_the_market_opened(call, tmp_path):
+def test_the_demo_begins_with_what_pays(call, tmp_path):
     code, out, err = call("demo", "--report", tmp_path / "demo.html", "--quiet")
     assert (code, err) == (0, "")
-    assert "3 of 8 features" in out
-    assert "Victoria's market opens" in out
+    assert "The selection pays: 9 of 300 features" in out
+    assert "Signal 11 replaces 8" in out
+    assert out.index("The selection pays") < out.index("Where it does not pay")
     assert "tamis run FILE --label NAME" in out
     assert (tmp_path / "demo.html").stat().st_size > 10_000
     assert max(map(len, out.splitlines())) <= 80 + len(str(tmp_path))
@@ -256,17 +257,12 @@ def test_demo_numbers(call):
     code, out, _ = call("demo", "--json")
     found = json.loads(out)
     assert code == 0
-    assert found["market_opened_at_row"] == 17_424
-    assert found["chosen_before"]["vicprice"] == 0
-    assert found["chosen_after"]["vicprice"] > 0.5
-    assert found["summary"]["accuracy"] > found["accuracy_of_every_feature"] - 0.01  # with three of eight
-    assert found["summary"]["accuracy"] > found["summary"]["random_accuracy"] + 0.15
-    assert [one.split(" (L1)")[0].split(", 0.8")[0] for one in found["remarks"]] == [
-        "Accuracy 0.755 is below the no-change baseline",
-        "The selection does no better than one frozen after 1,000 rows",
-    ]
-    assert found["pays"]["forward"] > found["pays"]["all"] + 0.01
-    assert found["pays"]["forward"] > found["pays"]["random"] + 0.02
+    pays, loses = found["pays"], found["loses"]
+    assert pays["own"] == found["summary"]["accuracy"] > pays["all"] + 0.005
+    assert pays["own"] > pays["frozen"] + 0.1 > pays["random"] + 0.1
+    assert 0 < found["rows_to_follow"] < 1000
+    assert loses["no_change"] > loses["once"] > loses["fires"]
+    assert loses["every"] > loses["fires"]
 
 
 def test_list_is_the_catalogue(call):

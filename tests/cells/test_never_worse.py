@@ -1,12 +1,15 @@
 """Random problems: buying is never dearer than deciding at once, whatever data, price and cost of errors."""
 
 import itertools
+import re
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from tamis import ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset
+from tamis.cells.acquisition_result import AcquisitionResult
 
 ALL = [IFC2F(random_state=0), ETANA(random_state=0), FETANA(n_iterations=300, random_state=0),
        AdaptiveIFC2F(max_steps=5, random_state=0), FixedSubset()]  # fmt: skip
@@ -107,3 +110,57 @@ def test_of_equal_orders_that_of_the_fixed_subset_is_used(rng, method):
     X = rng.normal(size=(300, 4))
     y = (X[:, 0] + 0.1 * rng.normal(size=300) > 0).astype(int)
     assert method(random_state=0).fit(X, y).order_ == "mrmr"
+
+
+@pytest.mark.parametrize("method", [IFC2F, ETANA, FETANA])
+def test_the_named_method_runs_where_it_is_named(method):
+    """Without calibration the methods differ; where the calibration decides, it is named."""
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 900)
+    X = rng.normal(size=(900, 6)) + 0.9 * y[:, None] + 0.8 * rng.normal(size=(900, 1))
+    posteriors = [
+        other(0.005, calibrate="never", random_state=0).fit(X[:600], y[:600]).predict_proba(X[600:])
+        for other in (IFC2F, ETANA, FETANA)
+    ]
+    for one, other in itertools.combinations(posteriors, 2):
+        assert np.abs(one - other).max() > 1e-3
+    own = method(0.005, calibrate="never", random_state=0).fit(X[:600], y[:600])
+    plain = method(0.005, calibrate=False, random_state=0).fit(X[:600], y[:600])
+    np.testing.assert_array_equal(own.predict_proba(X), plain.predict_proba(X))
+    name = method.__name__
+    assert (own.decided_by_, "decided" in repr(own)) == (name, False)
+    model = method(0.005, random_state=0)
+    assert "decided" not in repr(model)
+    model.fit(X[:600], y[:600])
+    assert re.match("calibration: (probabilities of|a stop|the order)", model.decided_by_)
+    assert repr(model).endswith(f"  # decided by {model.decided_by_}")
+    eval(repr(model), {name: method})
+    result = AcquisitionResult(model, X[:600], y[:600], X[600:], y[600:])
+    assert result.heading().startswith(f"{name}, calibrated on")
+    assert result.baselines[0].name == f"{name}, calibrated"
+    assert result.to_dict()["decided_by"] == model.decided_by_
+    assert "decided by calibration" in " ".join(map(str, result.remarks()))
+
+
+@pytest.mark.parametrize("method", [IFC2F, ETANA, FETANA])
+@pytest.mark.parametrize("seed", range(2))
+def test_two_volunteered_values_are_not_worse_than_one(method, seed):
+    """Also of columns that nearly copy one another, which a network of few arcs would count twice."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, 3000)
+    common = rng.normal(size=(3000, 1)) + 0.9 * y[:, None]
+    X = np.hstack([common + 0.2 * rng.normal(size=(3000, 5)), rng.normal(size=(3000, 2)) + 0.5 * y[:, None]])
+    model = method(0.001, random_state=0).fit(X[:1500], y[:1500])
+    names, losses = model._names(), np.zeros((3, 1500))
+    for i, row in enumerate(X[1500:]):
+        session, given = model.open(), rng.permutation(len(names))[:2]
+        for n in range(3):
+            if n:
+                at = names[given[n - 1]]
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", UserWarning)
+                    session.observe(row[at], at)
+            losses[n, i] = -np.log(session.posterior[int(y[1500 + i])])
+    gain = losses[1] - losses[2]
+    assert losses[1].mean() < losses[0].mean()
+    assert gain.mean() > -gain.std() / np.sqrt(len(gain)), losses.mean(axis=1)

@@ -110,3 +110,37 @@ def test_weights_do_not_hide_that_rows_are_a_series(model):
         assert selector.rows_dependent_
         accepted += len(selector.selected_)
     assert accepted <= 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["linear", "logistic"])
+def test_columns_and_noisy_targets_of_lots_are_rarely_accepted(model):
+    accepted = 0
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        lots = np.repeat(rng.normal(size=(30, 101)), 200, axis=0)
+        y = lots[:, 100] + 3.0 * rng.normal(size=6000)
+        y = y if model == "linear" else y > np.median(y)
+        accepted += len(AlphaInvesting(model, target_fdr=0.1).fit(lots[:, :100], y).selected_) > 0
+    assert accepted <= 4  # a level of .1: 1.5 expected; 9 to 10 before
+
+
+@pytest.mark.parametrize("variance", ["auto", "classical", "series"])
+def test_heavy_tails_and_volatility_are_named_in_any_order_of_rows(variance):
+    rng = np.random.default_rng(0)
+    volatility = np.exp(0.5 * series(rng, 2000, 1, 0.98)[:, 0])
+    with pytest.warns(UserWarning, match="squares are autocorrelated|kurtosis"):
+        AlphaInvesting(variance=variance).start(volatility * rng.normal(size=2000))
+    with pytest.warns(UserWarning, match="kurtosis"):
+        AlphaInvesting(variance=variance).start(
+            series(rng, 1000, 1, 0.9)[:, 0] + 5.0 * rng.standard_t(1.5, 1000)
+        )
+
+
+@pytest.mark.parametrize("n_runs", [1, 3, 5, 6])
+def test_a_file_sorted_by_class_keeps_its_relations_whatever_the_number_of_runs(n_runs):
+    rng = np.random.default_rng(n_runs)
+    y = np.repeat(np.arange(2 * n_runs) % 2, 600 // (2 * n_runs))
+    X = np.column_stack([rng.normal(size=(600, 5)), series(rng, 600, 5, 0.95)])
+    X[:, 2] += y
+    assert AlphaInvesting("logistic", target_fdr=0.05).fit(X, y).selected_ == ["x2"]

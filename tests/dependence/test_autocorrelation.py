@@ -78,13 +78,33 @@ def test_independent_and_sorted_rows_count_once(make, rng):
     X, y = rng.normal(size=(400, 5)), rng.integers(0, 3, size=400)
     for codes, held in ((y, X), (np.sort(y), X[np.argsort(y)]), (np.tile(np.sort(y[:200]), 2), X)):
         auto, plain = make().start(codes), make(dependence="independent").start(codes)
-        assert not auto.rows_dependent_
         for x in held.T.copy():
             one, other = auto.candidate(x), plain.candidate(x)
             assert (one.log_p, one.dependent, one.inflation) == (other.log_p, other.dependent, 1.0)
+    assert not make().start(y).rows_dependent_
     assert make(dependence="series").start(np.sort(y)).rows_dependent_
     with pytest.raises(ValueError, match="dependence must be"):
         make(dependence="none").start(y)
+
+
+@pytest.mark.parametrize("make", [FisherZ, GSquare])
+@pytest.mark.parametrize("n_runs", [1, 2, 4, 5, 6])
+def test_series_in_any_number_of_runs_of_each_class_are_rarely_dependent(make, n_runs, rng):
+    y = np.repeat(np.arange(2 * n_runs) % 2, 2400 // (2 * n_runs))
+    wrong, shift = 0, 0
+    for _ in range(4):
+        X = series(rng, len(y), 20, 0.9)
+        wrong += sum(make().start(y).candidate(x).dependent for x in X.T.copy())
+        shift += make().start(y).candidate(rng.normal(size=len(y)) + y).dependent
+    assert wrong <= 4  # of 80
+    assert shift >= 3  # the difference of the classes is no dependence of the rows
+
+
+@pytest.mark.parametrize("make", [FisherZ, GSquare])
+def test_random_walks_are_undetermined(make, rng):
+    X, z = np.split(np.cumsum(rng.normal(size=(2000, 21)), axis=0), [20], axis=1)
+    test = make().start((z[:, 0] > np.median(z)).astype(np.int64))
+    assert sum(test.candidate(x).dependent for x in X.T.copy()) <= 1
 
 
 @pytest.mark.parametrize("make", [OSFS, SAOLA])

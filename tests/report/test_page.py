@@ -178,7 +178,7 @@ def test_run_without_selector_shows_what_there_is():
     run.frames["scores"] = {name: column[:0] for name, column in run.frames["scores"].items()}
     run.frames["steps"]["stability"] = np.full(20, np.nan)
     reader = Reader(page(run))
-    assert [attrs["id"] for attrs in reader.all("section")] == ["accuracy", "costs", "repeat"]
+    assert [attrs["id"] for attrs in reader.all("section")] == ["accuracy", "costs", "words", "repeat"]
     assert "Without a selector, the learner used every feature." in reader.text
     assert "nan" not in reader.text.lower()
 
@@ -315,3 +315,21 @@ def test_a_selector_that_tells_why_has_a_section(tmp_path):
     }
     other = prequential(stream, FIRES(2), baselines="none")
     assert 'id="reasons"' not in other.report(tmp_path / "run.html").read_text(encoding="utf-8")
+
+
+def test_a_page_explains_the_terms_that_it_uses_as_the_documentation_does():
+    from tamis.report.vocabulary import VOCABULARY
+    from tests.test_house import ROOT
+
+    text = (ROOT / "docs" / "vocabulary.md").read_text(encoding="utf-8")
+    for term, meaning in VOCABULARY.items():
+        assert f"| {term} | {meaning} |" in text
+    assert text.count("\n| ") == len(VOCABULARY) + 2
+
+    class Result:
+        def verdict(self):
+            return "The frozen selection is better."
+
+    shown = page(Result())
+    assert f"<dt>frozen</dt><dd>{VOCABULARY['frozen']}</dd>" in shown
+    assert "<dt>kappa</dt>" not in shown

@@ -182,6 +182,8 @@ def files(tmp_path_factory):
         (folder / f"{name}.csv").write_text(
             "\n".join([head, *(",".join(map(str, row)) for row in rows.tolist())]) + "\n"
         )
+    train = ["train", str(folder / "a.csv"), "--label", "state", "--method", "fixed-subset", "--quiet"]
+    assert main([*train, "--save", str(folder / "ward.tamis")]) == 0
     return folder
 
 
@@ -192,9 +194,10 @@ COMMANDS = {
     "screen": ("a.csv", "--label", "state"),
     "columns": ("a.csv", "--label", "state"),
     "train": ("a.csv", "--label", "state", "--method", "fixed-subset", "--save", "m.tamis", "--force"),
+    "acquire": ("ward.tamis", "a.csv", "--label", "state"),
     "watch": ("log.csv", "--label", "state", "--prediction", "p"),
 }
-OPTIONAL = {"train": {"candidates", "currency"}}
+OPTIONAL = {"train": {"candidates", "currency", "missingness"}}
 
 
 def documented():

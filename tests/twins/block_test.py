@@ -19,6 +19,33 @@ def correlation_length(residual):
     return largest
 
 
+def rises_from(variances, blocks):
+    """Return the first level that no later one exceeds by more than 1.5 standard errors, (4a)."""
+    flat = 0
+    for level in range(len(blocks)):
+        for later in range(level + 1, len(blocks)):
+            if min(blocks[level], blocks[later]) >= 8:
+                error = math.sqrt(2 / blocks[later] - 2 / blocks[level])
+                if variances[later] / variances[level] - 1 > 1.5 * error:
+                    flat = level + 1
+    return flat
+
+
+def memory_length(residual):
+    n, sizes = len(residual), []
+    while n // 2 ** (len(sizes) + 1) >= 4:
+        sizes.append(2 ** (len(sizes) + 1))
+    ratios = [inflation(residual, size) for size in sizes]
+    excess = [(ratio - 1) * math.sqrt((n // size - 1) / 2) for ratio, size in zip(ratios, sizes, strict=True)]
+    if max(excess, default=0.0) <= 3:
+        return 1.0
+    return sizes[rises_from(ratios, [n // size for size in sizes])]
+
+
+def joined(sums):
+    return [sum(sums[i : i + 2]) for i in range(0, len(sums), 2)]
+
+
 def long_run(scores):
     """Return equation (4) of `tamis.columns.block_test`."""
     n, square = len(scores), sum(s * s for s in scores)
@@ -33,16 +60,27 @@ def pvalue(z, residual, by_lags=False):
     n, zz = len(z), sum(v * v for v in z)
     c = sum(a * b for a, b in zip(z, residual, strict=True))
     scores = [a * (b - c / zz * a) for a, b in zip(z, residual, strict=True)]
-    size, length = math.ceil(n / 32), correlation_length(residual)
+    size, length, memory = math.ceil(n / 32), correlation_length(residual), memory_length(residual)
+    share = c / sum(v * v for v in residual)
+    apart = [a - share * b for a, b in zip(z, residual, strict=True)]
+    square = sum(v * v for v in apart)
     while True:
         blocks = [range(start, min(start + size, n)) for start in range(0, n, size)]
         concentration = sum((len(block) / n) ** 2 for block in blocks)
         if len(blocks) < 2 or 1 / concentration - 1 < 4:
             return 1.0
-        own = sum(sum(z[i] for i in block) ** 2 for block in blocks) / (zz * (1 - concentration))
-        if size >= 2.5 * length or size >= 8 * own:
+        sums = [sum(apart[i] for i in block) for block in blocks]
+        own, curve = sum(s * s for s in sums) / (square * (1 - concentration)), []
+        while len(sums) >= 8:
+            curve.append((len(sums), sum(s * s for s in sums)))
+            sums = joined(sums)
+        flat = rises_from([square for _, square in curve], [count for count, _ in curve]) == 0
+        if size >= max(2.5 * length, 2 * memory) or (size >= 8 * own and flat):
             meat = sum(sum(scores[i] for i in block) ** 2 for block in blocks) / (1 - concentration)
-            meat *= 1 + 5 * length / (3 * size)
+            short = max(5 * length / 3, memory / 2)
+            if size >= 8 * own and flat:
+                short = min(short, 5 * own / 3)
+            meat *= 1 + short / size
             if by_lags:
                 meat = max(meat, long_run(scores))
             t = abs(c) / math.sqrt(meat)

@@ -8,7 +8,7 @@ from html import escape
 __all__ = ["html_repr"]
 
 _MOST = 20  # rows of a table
-_LONGEST, _FACT = 60, 300  # characters of a cell, and of a fact
+_LONGEST, _FACT = 60, 1000  # characters of a cell, and of a fact
 
 
 def html_repr(

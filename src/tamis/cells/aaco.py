@@ -323,7 +323,7 @@ class AACO(BinnedClassifier):
         # With a budget, only losses count; otherwise prices do as well.
         paid = 0.0 if self.mean_budget is not None else spent
         self.pays_ = is_surely_cheaper(wrong + paid, nothing, self._goal.worst)
-        if self.mean_budget is not None and spent.mean() > self.mean_budget + ROUNDING:
+        if self.mean_budget is not None and spent.mean() > self.mean_budget * ROUNDING:
             self.pays_ = False
 
     def _factor_within(self, rows: NDArray[np.int64], mean_budget: float) -> float:
@@ -334,7 +334,7 @@ class AACO(BinnedClassifier):
         low, high = unit * 2.0**-16, unit
         for _ in range(_HALVINGS):
             self.price_factor_ = float(np.sqrt(low * high))
-            if self._walk_training_rows(rows)[1].mean() <= mean_budget + ROUNDING:
+            if self._walk_training_rows(rows)[1].mean() <= mean_budget * ROUNDING:
                 high = self.price_factor_
             else:
                 low = self.price_factor_
@@ -406,7 +406,7 @@ class AACO(BinnedClassifier):
             for i, own in zip(mine, near, strict=True):
                 loss = losses[:, np.searchsorted(rows, own)].sum(axis=1) / len(own)
                 total = loss + self.price_factor_ * prices
-                total[prices > budget - state.spent[i] + ROUNDING] = np.inf
+                total[prices > budget * ROUNDING - state.spent[i]] = np.inf
                 choice[i] = self._first_of_best(total, subsets)
         return choice
 

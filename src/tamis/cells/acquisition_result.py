@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from tamis._validation import as_rows
 from tamis.base import PriceList
@@ -23,6 +24,7 @@ from tamis.cells.evaluation import (
     completed,
     cost_curves,
     gain_over_fixed,
+    method_name,
     missing_curve,
 )
 from tamis.report.charts.axes import draw, new_figure, plain_text
@@ -136,7 +138,7 @@ class AcquisitionResult(Result):
 
     def heading(self) -> str:
         """Return the method and the data."""
-        return f"{type(self.model).__name__} on {self._title}"
+        return f"{method_name(self.model)} on {self._title}"
 
     def verdict(self) -> str:
         """Return whether acquiring different values for each row pays, against the same values for every row."""
@@ -186,8 +188,11 @@ class AcquisitionResult(Result):
         return f"{said} {plural(len(self.y_held), 'row', 'rows')} were not used in fitting. {cost}"
 
     def remarks(self) -> list[str]:
-        """Return what follows if values were recorded depending on the class, or no value is worth its cost."""
-        remarks: list[str] = []
+        """Return what decides in place of the method, and what qualifies the figures."""
+        remarks, own = list[Any](), type(self.model).__name__
+        if method_name(self.model) != own:
+            how = f"calibrate='never' ({own} itself: --set calibrate=never)"
+            remarks.append(Remark(f"{own} is decided by {self.model.decided_by_}; {how} omits it.", "note"))
         if self.model.missingness_ is not None:
             remarks.append(f"{missingness_text(self.model)} {self.assumption}")
         if not len(self.y_held) or self._predictions[2].any():
@@ -455,7 +460,7 @@ class AcquisitionResult(Result):
 
     def reproduce(self) -> Reproduction:
         """Return the lines of Python."""
-        name, made = type(self.model).__name__, re.sub(r"\s+", " ", repr(self.model))
+        name, made = type(self.model).__name__, re.sub(r"\s+", " ", BaseEstimator.__repr__(self.model))
         return Reproduction(python="\n".join([
             f"from tamis import {name}",
             "from tamis.cells.acquisition_result import AcquisitionResult",
@@ -470,7 +475,8 @@ class AcquisitionResult(Result):
         model = self.model
         result: dict[str, Any] = {
             "verdict": self.verdict(), "remarks": [str(remark) for remark in self.remarks()],
-            "method": type(model).__name__, "data": self._title, "n_rows": len(self.y),
+            "method": type(model).__name__, "decided_by": getattr(model, "decided_by_", type(model).__name__),
+            "data": self._title, "n_rows": len(self.y),
             "n_columns": model.n_features_in_,
             **({} if self._is_number else {"classes": model.classes_.tolist()}),
             "may_ask_for": [model.name_of(k) for k in range(len(model.candidates_))],

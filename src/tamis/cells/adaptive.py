@@ -24,6 +24,9 @@ A richer classifier can represent interactions that a tree cannot, such as the p
 a discriminant analysis and boosted trees (:mod:`tamis.cells.ensemble`) decides if its cost on the walks is
 significantly lower, or always with ``decision="ensemble"``; candidates then include columns that are only jointly
 relevant.
+
+If some columns determine which others are relevant, rows are divided into contexts with models of their own
+(:mod:`tamis.cells.contexts`), if that is significantly better on held-out rows.
 """
 
 from __future__ import annotations
@@ -44,13 +47,14 @@ from tamis.base.prices import Tariff
 from tamis.cells.any_order import AnyOrder
 from tamis.cells.binned_classifier import BinnedClassifier
 from tamis.cells.bins import Bins
-from tamis.cells.discriminant import EvidenceWeights
+from tamis.cells.contexts import ContextModel, Contexts, find_contexts
+from tamis.cells.discriminant import EvidenceWeights, posterior_of
 from tamis.cells.ensemble import (
+    Ensemble,
     EvidenceModel,
     calibrate_evidence,
     concatenate_evidence,
     evidence_by_kind,
-    posterior_path,
 )
 from tamis.cells.masked import check_classifier
 from tamis.cells.network import Network, spanning_tree
@@ -128,7 +132,7 @@ class Offers:
             )
             rate = np.maximum(rate, self._shared_rates(state, information, left))
         if np.isfinite(self.budget):
-            refused |= price > self.budget - state.spent[:, None] + ROUNDING
+            refused |= price > self.budget * ROUNDING - state.spent[:, None]
         rate[refused] = -1.0
         return information, rate
 
@@ -178,8 +182,8 @@ class AdaptiveIFC2F(BinnedClassifier):
         columns that only indicate which value to acquire next. Fitting then takes several times as long.
     decision : {"auto", "tree", "discriminant", "ensemble"}, default="auto"
         The model that decides: the tree, a discriminant analysis of the acquired values, or an ensemble of the latter
-        and boosted trees. "auto": the one with the lowest cost on held-out rows; the ensemble only if it is
-        significantly better.
+        and boosted trees. "auto": the one with the lowest cost on held-out rows; the ensemble, or separate models of
+        contexts, only if it is significantly better.
     classifier : scikit-learn classifier with `predict_proba`, optional
         The classifier that decides, with ``decision="auto"``; see :class:`tamis.cells.masked.Masked`. Gradient boosting
         accepts missing values. For a classifier that does not, they are replaced by means.
@@ -200,7 +204,7 @@ class AdaptiveIFC2F(BinnedClassifier):
     %(attributes)s
     parent_ : ndarray of shape (K,), int
         The tree: the parent of each candidate.
-    belief_ : {"tree", "discriminant", "ensemble", "classifier"}
+    belief_ : {"tree", "discriminant", "ensemble", "contexts", "classifier"}
         The model that decides.
     max_risk_, min_rate_ : float
         tau_risk and tau_rate of (2).
@@ -224,7 +228,7 @@ class AdaptiveIFC2F(BinnedClassifier):
 
     Examples
     --------
-    Column 0 indicates which of the two others determines the class; more values are acquired for uncertain rows.
+    Column 0 indicates which of the two others determines the class, so it is acquired first.
 
     >>> import numpy as np
     >>> from tamis import AdaptiveIFC2F
@@ -237,7 +241,7 @@ class AdaptiveIFC2F(BinnedClassifier):
     >>> round(model.score(X[2000:], y[2000:]), 2)
     1.0
     >>> [trace.features for trace in model.acquire(X[2001:2004])]
-    [[1, 2], [1, 2], [1, 0]]
+    [[0, 2], [0, 2], [0, 1]]
     """
 
     _shapes = """
@@ -263,7 +267,7 @@ class AdaptiveIFC2F(BinnedClassifier):
     max_steps: int = 30
 
     _numbers_count = True
-    _evidence_model: EvidenceModel | None = field(init=False)
+    _evidence_model: EvidenceModel | ContextModel | None = field(init=False)
     _any_order: AnyOrder | None = field(
         init=False
     )  # decides instead for rows with values that were not requested
@@ -283,8 +287,16 @@ class AdaptiveIFC2F(BinnedClassifier):
         if self.belief_ != "tree":
             kind = "ensemble" if self.classifier is None else "classifier"
             self._any_order = self._fit_any_order(kind, values[rows], y[rows], self.candidates_, origin)
-            order = None if self.belief_ == "discriminant" else self._walk_orders(codes)
-            self._evidence_model = self._fit_evidence_model(self.belief_, values, y, order, self.candidates_)
+            if self.belief_ == "contexts":
+                contexts = self._contexts_of(values[rows], codes[rows], y[rows])
+                assert contexts is not None  # as in _calibrate
+                self._evidence_model = self._fit_contexts(contexts, values, codes, y)
+            else:
+                order = None if self.belief_ == "discriminant" else self._walk_orders(codes)
+                self._evidence_model = self._fit_evidence_model(
+                    self.belief_, values, y, order, self.candidates_
+                )
+            assert self._evidence_model is not None
             self._evidence_model.evidence_weight = evidence_weight
         self.parent_: NDArray[np.int64] = self._tree.parent
         if self.mean_budget is not None:
@@ -362,8 +374,54 @@ class AdaptiveIFC2F(BinnedClassifier):
             not limits or is_preferred("ensemble", ensemble[0], limits[self.belief_][0], self._goal.worst)
         ):
             self.belief_, limits["ensemble"] = "ensemble", ensemble
+        if self.classifier is None and self.decision == "auto":
+            found = self._calibrate_contexts(X, y, held, walks, prior, label, origin)
+            if found and is_preferred("ensemble", found[0][0], limits[self.belief_][0], self._goal.worst):
+                self.belief_, limits["contexts"], beliefs["contexts"] = "contexts", *found
         _, self.max_risk_, self.min_rate_ = limits[self.belief_]
         return beliefs[self.belief_][1]
+
+    def _calibrate_contexts(
+        self, X: Rows, y: Array, held: list[NDArray[np.int64]], walks: list[tuple[Self, Paths]], prior: Floats,
+        label: Array, origin: NDArray[np.int64] | None,
+    ) -> tuple[tuple[Floats, float, float], tuple[Floats, EvidenceWeights]] | None:  # fmt: skip
+        """Return the cost of each row, thresholds, probabilities and weights of a policy by contexts, None if none."""
+        if self._contexts_of(*self._cells(X, np.arange(len(y))), y) is None:
+            return None
+        evidence, paths = [], []
+        for rows, (model, _) in zip(held, walks, strict=True):
+            others = np.setdiff1d(np.arange(len(y)), rows)
+            values, codes = model._cells(X[others], np.arange(len(others)))
+            contexts = model._contexts_of(values, codes, y[others])
+            if contexts is None:
+                return None
+            model._evidence_model = fitted = model._fit_contexts(contexts, values, codes, y[others])
+            values, codes = model._cells(X[rows], np.arange(len(rows)))
+            paths.append(model._full_walk(codes, values))
+            evidence.append(fitted.evidence(values, paths[-1].order))
+            model._evidence_model = None
+        posterior, weight = calibrate_evidence(concatenate_evidence(evidence), prior, label)
+        thresholds = self._choose_thresholds(posterior, Paths.concatenate(paths), label, origin)
+        return thresholds, (posterior, weight)
+
+    def _contexts_of(self, values: Floats, codes: Array, y: Array) -> Contexts | None:
+        """Return the contexts of these rows, None if there is only one."""
+        return find_contexts(values, codes, y, len(self.classes_), self._sizes[self.candidates_])
+
+    def _fit_contexts(self, contexts: Contexts, values: Floats, codes: Array, y: Array) -> ContextModel:
+        """Return models of the contexts, fitted to these rows."""
+        context, sizes = contexts.route(values)[0], self._sizes[self.candidates_]
+        trees, models = (
+            [],
+            [Ensemble(self.n_bins, len(self.classes_), trees=False).fit(values, y, None, sizes)],
+        )
+        for c in range(contexts.n_contexts):
+            own, part = copy.copy(self), context == c
+            own._build_tree(codes[part], y[part])
+            trees.append(own._tree)
+            model = Ensemble(self.n_bins, len(self.classes_), trees=False)
+            models.append(model.fit(values[part], y[part], None, sizes))
+        return ContextModel(contexts, trees, models)
 
     def _fold_walk(self, X: Rows, y: Array, bins: Bins, rows: NDArray[np.int64]) -> tuple[Self, Paths]:
         """Return a model fitted without these rows, and their walks by it."""
@@ -426,21 +484,22 @@ class AdaptiveIFC2F(BinnedClassifier):
 
     def _fit_mean_budget(self, mean_budget: float, values: Array, codes: Array) -> None:
         """Raise the rate threshold if the final tree would exceed the mean budget."""
-        paths = self._full_walk(codes)
+        paths = self._full_walk(codes, values)
         posterior = paths.posterior
         if self._evidence_model is not None:
-            posterior = posterior_path(self._evidence_model, values, paths.order)
+            model = self._evidence_model
+            posterior = posterior_of(model.evidence(values, paths.order), model.prior, model.evidence_weight)
         risk = self._goal.risk(posterior)
         rates, rate = paths.rate[np.isfinite(paths.rate)], paths.rate.copy()
         rate[0] = np.inf
         for lowest in np.unique(np.r_[self.min_rate_, np.quantile(rates, _QUANTILES)]):
             self.min_rate_ = max(self.min_rate_, float(lowest))
             at = stopping_steps(risk, rate, self.max_risk_, self.min_rate_)
-            if paths.spent[at, np.arange(len(at))].mean() <= mean_budget + ROUNDING:
+            if paths.spent[at, np.arange(len(at))].mean() <= mean_budget * ROUNDING:
                 return
 
-    def _full_walk(self, codes: Array) -> Paths:
-        """Walk rows by the tree until no feature is left, with the posteriors of the tree."""
+    def _full_walk(self, codes: Array, values: Floats | None = None) -> Paths:
+        """Walk rows by the tree until no feature is left, with the posteriors of the tree; contexts need the values."""
         state, rows = self._start(len(codes)), np.arange(len(codes))
         steps: list[tuple[Floats, Floats, Floats]] = []
         most = min(self.max_steps, max(1, codes.shape[1]))  # no column is acquired twice
@@ -455,6 +514,8 @@ class AdaptiveIFC2F(BinnedClassifier):
             code = codes[active, at]
             state.spent[active] += np.where(code >= 0, self._price(state.take(active), at), 0.0)
             state.values[active, at], state.asked[active, at] = code, True
+            if values is not None:
+                state.numbers[active, at] = values[active, at]
         posterior, rate, spent = (pad_steps(np.stack(part), most + 1) for part in zip(*steps, strict=True))
         return Paths(posterior, rate, spent, order)
 
@@ -487,7 +548,27 @@ class AdaptiveIFC2F(BinnedClassifier):
 
     def _best_one(self, state: State) -> tuple[NDArray[np.int64], Floats, Floats]:
         posterior, information = self._tree.expected_information(state.values)
+        if isinstance(self._evidence_model, ContextModel):
+            return self._best_in_context(self._evidence_model, state, posterior, information)
         return (*self._offers.best(state, posterior, information), posterior)
+
+    def _best_in_context(
+        self, model: ContextModel, state: State, posterior: Floats, information: Floats
+    ) -> tuple[NDArray[np.int64], Floats, Floats]:
+        """Return the next column on the way to the context of each row, or the best one in the context."""
+        context, pending = model.contexts.route(state.numbers)
+        for c in np.unique(context[context >= 0]):
+            mine = np.flatnonzero(context == c)
+            posterior[mine], information[mine] = model.trees[c].expected_information(state.values[mine])
+        position, rate = self._offers.best(state, posterior, information)
+        # The context is worth more than its own information; a row without it goes on with the tree of all rows.
+        due = np.flatnonzero((context < 0) & (pending >= 0))
+        _, rates = self._offers.rates(
+            state.take(due), posterior[due], np.ones((len(due), state.asked.shape[1]))
+        )
+        open_ = rates[np.arange(len(due)), pending[due]] >= 0.0
+        position[due[open_]], rate[due[open_]] = pending[due[open_]], np.inf
+        return position, rate, posterior
 
     def _best_two(self, state: State) -> tuple[NDArray[np.int64], Floats, Floats]:
         """Return the best first of two offers, its rate by (3), and the posterior; equal rows are evaluated once."""

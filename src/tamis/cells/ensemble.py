@@ -189,7 +189,7 @@ def fit_evidence_model(
 def evidence_by_kind(model: EvidenceModel, values: Floats, order: Array | None = None) -> Floats:
     """Return the evidence of a model by kind, shape (n_kinds, n_steps + 1, n_rows, n_classes)."""
     evidence = model.evidence(values, order)
-    return evidence if isinstance(model, Ensemble) else evidence[None]
+    return evidence if evidence.ndim == 4 else evidence[None]
 
 
 def concatenate_evidence(parts: list[Floats]) -> Floats:

@@ -74,7 +74,7 @@ class Independent(FixedOrder):
     threshold: str = "chance"
     order: str = "auto"
     max_features: int | None = None
-    calibrate: bool = True
+    calibrate: bool | str = True
     classifier: Any = None
 
     def _learn_tables(self, X: Rows, y: Array, bins: Bins, counts: Array) -> list[Floats]:
@@ -144,11 +144,7 @@ class ETANA(Independent):
         Use at most this many of the columns, the first in order.
     n_beliefs : int, default=100
         Number of simulated rows from which the stopping rule of "points" is computed.
-    calibrate : bool, default=True
-        Whether to calibrate on held-out rows (cross-validation). Two choices then minimise the cost: which
-        probabilities are used (those of the model, of a discriminant analysis of the same values, or of an ensemble of
-        it and boosted trees) and when to stop. No feature is acquired unless this reduces the cost. False: as
-        published.
+    %(calibrate)s
     classifier : scikit-learn classifier with `predict_proba`, optional
         A classifier that decides instead, and whose probabilities determine whether the next value is worth its price;
         see :class:`tamis.cells.masked.Masked`. Gradient boosting accepts missing values; for other classifiers, they
@@ -162,6 +158,8 @@ class ETANA(Independent):
     %(attributes)s
     order_ : {"spread", "mrmr"}
         The order used.
+    decided_by_ : str
+        The name of the method, or what the calibration chose in its place.
     stopping_ : PointBased or Grid
 
     Raises

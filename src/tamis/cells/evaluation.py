@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Baseline", "Curve", "Estimates", "Floats", "Gain", "baselines", "completed", "cost_curves", "error_scores",
-    "fixed_subset", "gain_over_fixed", "missing_curve", "scores",
+    "fixed_subset", "gain_over_fixed", "method_name", "missing_curve", "scores",
 ]  # fmt: skip
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -163,6 +163,12 @@ def cost_curves(
     ]
 
 
+def method_name(model: CellClassifier) -> str:
+    """Return the name of the method, with "calibrated" if not the method itself decides."""
+    own = type(model).__name__
+    return own if getattr(model, "decided_by_", own) == own else f"{own}, calibrated"
+
+
 def completed(model: CellClassifier, X: Any, y: Any, *, encoded: bool = False) -> Any:
     """Return rows as if all values were available, if the class of the model depends on which were recorded.
 
@@ -261,7 +267,7 @@ def baselines(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -
     from tamis.cells.bins import indicators
 
     y, y_held = np.asarray(y), np.asarray(y_held)
-    fixed, own_name = fixed_subset(model, X, y, None), type(model).__name__
+    fixed, own_name = fixed_subset(model, X, y, None), method_name(model)
     result = []
     for name, one in ((own_name, model), ("same values for every row", fixed)):
         posterior = one.predict_proba(X_held)
@@ -416,7 +422,7 @@ def _of_model(
         cost, n, values = _point(other, X_held, y_held)
         points.append((cost / factor, n, values))
     points.sort(key=lambda point: point[:2])
-    return Curve.of_points(type(model).__name__, points, is_number=model._is_regression)
+    return Curve.of_points(method_name(model), points, is_number=model._is_regression)
 
 
 class _Boosting:

@@ -141,11 +141,7 @@ class FETANA(Independent):
         costs significantly less on held-out rows; without `calibrate`, as published.
     max_features : int, optional
         Use at most this many of the columns, the first in order.
-    calibrate : bool, default=True
-        Whether to calibrate on held-out rows (cross-validation). Two choices then minimise the cost: which
-        probabilities are used (those of the model, of a discriminant analysis of the same values, or of an ensemble of
-        it and boosted trees) and when to stop. No feature is acquired unless this reduces the cost. False: as
-        published.
+    %(calibrate)s
     classifier : scikit-learn classifier with `predict_proba`, optional
         A classifier that decides instead, and whose probabilities determine whether the next value is worth its price;
         see :class:`tamis.cells.masked.Masked`. Gradient boosting accepts missing values; for other classifiers, they
@@ -159,6 +155,8 @@ class FETANA(Independent):
     %(attributes)s
     order_ : {"spread", "mrmr"}
         The order used.
+    decided_by_ : str
+        The name of the method, or what the calibration chose in its place.
     thresholds_ : ndarray of shape (n_classes, K, n_classes)
         theta.
     n_iter_ : ndarray of shape (n_classes,), int

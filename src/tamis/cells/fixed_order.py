@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from tamis._validation import Array, Rows
 from tamis._validation.parameters import parameters
@@ -47,6 +48,11 @@ Floats = NDArray[np.float64]
 
 _WALKS = 5_000  # rows walked to choose a policy
 _STEPS = 40  # largest number of values of a walk
+_BELIEFS = {
+    "discriminant": "a discriminant analysis",
+    "ensemble": "a discriminant analysis and boosted trees",
+    "classifier": "the classifier",
+}
 _SUBSETS = 3_000  # rows used for the model of random subsets
 
 
@@ -91,7 +97,9 @@ class FixedOrder(BinnedClassifier):
     Attributes
     ----------
     policy_ : Policy or None
-        The probabilities used and when to stop, chosen on held-out walks; None if `calibrate` is False.
+        The probabilities used and when to stop, chosen on held-out walks; None without `calibrate`.
+    decided_by_ : str
+        The name of the method, or what the calibration chose in its place.
     """
 
     _shapes = """
@@ -103,13 +111,13 @@ class FixedOrder(BinnedClassifier):
     """
 
     _allowed = parameters(
-        calibrate=(False, True),
+        calibrate=(False, True, "never"),
     )
 
     # The candidates of order="auto": the published one first, that of the fixed subset last.
     _orders: tuple[str, ...]
 
-    calibrate: bool
+    calibrate: bool | str
     order: str
     order_: str
     classifier: Any
@@ -148,10 +156,10 @@ class FixedOrder(BinnedClassifier):
         """
         if self.mean_budget is not None:
             price = self._costs()[order]
-            order = order[np.maximum.accumulate(price <= float(self.mean_budget) + ROUNDING)]
+            order = order[np.maximum.accumulate(price <= float(self.mean_budget) * ROUNDING)]
         if self.budget is None:
             return order
-        left, kept, tariff = float(self.budget) + ROUNDING, [], self._whole_tariff().take(order)
+        left, kept, tariff = float(self.budget) * ROUNDING, [], self._whole_tariff().take(order)
         known = np.zeros((1, len(order)), dtype=bool)
         price = tariff.following(known)[0]
         for at, column in enumerate(order):
@@ -184,13 +192,13 @@ class FixedOrder(BinnedClassifier):
 
     def _n_ordered(self, kept: NDArray[np.int64]) -> int:
         """Return the number of columns to order by an expensive method: those that a walk can reach."""
-        return min(len(kept), _STEPS) if self.calibrate else len(kept)
+        return min(len(kept), _STEPS) if self._is_calibrated else len(kept)
 
     # -- fitting -------------------------------------------------------------------------------------------
 
     def _learn(self, X: Rows, y: Array) -> None:
-        check_classifier(self.classifier, self.calibrate, "calibrate=True")
-        if not self.calibrate:
+        check_classifier(self.classifier, self._is_calibrated, "calibrate=True")
+        if not self._is_calibrated:
             for name, default in (("spend", "worth"), ("objective", "loss"), ("mean_budget", None)):
                 if (value := getattr(self, name)) != default:
                     raise ValueError(
@@ -201,18 +209,19 @@ class FixedOrder(BinnedClassifier):
         bins = bin_columns(X, self.n_bins).with_categories(self._sizes)
         tables = bins.tables(X, y, len(self.classes_))
         orders = self._orders if self.order == "auto" else (self.order,)
-        models = [copy.copy(self) for _ in (orders if self.calibrate else orders[:1])]
+        models = [copy.copy(self) for _ in (orders if self._is_calibrated else orders[:1])]
         for model, order in zip(models, orders, strict=False):
             model.order_ = order
-        folds = self._folds(X, y, bins, tables) if self.calibrate else []
+        folds = self._folds(X, y, bins, tables) if self._is_calibrated else []
         walked = [model._calibrate(X, y, bins, folds) for model in models]
         best = self._best_order(walked)
         self.__dict__.update(vars(models[best]))
         self._learn_model(X, y, bins, tables)
         self._choose_model(X, y, folds, walked[best])
-        if self._decides_otherwise and len(self.candidates_):
+        if self.policy_ is not None and len(self.candidates_):
             rows, columns = self._some_rows(X.shape[0], _SUBSETS), self.candidates_[:_STEPS]
-            kind = "ensemble" if self.classifier is None and self._allow_trees else self._default_model
+            has_trees = self._decides_otherwise and self.classifier is None and self._allow_trees
+            kind = "ensemble" if has_trees else self._default_model
             values = dense(X[rows][:, columns])
             self._any_order = self._fit_any_order(kind, values, y[rows], columns, self._origin_of(rows))
         if self.mean_budget is not None:
@@ -232,8 +241,36 @@ class FixedOrder(BinnedClassifier):
         paid = np.zeros(self.policy_.max_values)
         for rows, position, *_ in trace:
             np.add.at(paid, position, prices[rows, position])
-        within = np.cumsum(paid) <= (mean_budget + ROUNDING) * X.shape[0]
+        within = np.cumsum(paid) <= mean_budget * ROUNDING * X.shape[0]
         self.policy_.max_values = int(np.count_nonzero(within))
+
+    @property
+    def _is_calibrated(self) -> bool:
+        return self.calibrate not in (False, "never")
+
+    @property
+    def decided_by_(self) -> str:
+        """What decides: the name of the method, or the probabilities, stopping rule and order of the calibration."""
+        check_is_fitted(self)
+        policy, own = self.policy_, type(self).__name__
+        if policy is None or not self._allow_trees:
+            return own
+        if policy.max_values == 0:
+            return "calibration: no value is worth its price"
+        chosen = [] if policy.belief == "own" else [f"probabilities of {_BELIEFS[policy.belief]}"]
+        if policy.rule == "risk":
+            stops = (
+                f"after {policy.max_values:,}" if policy.max_risk == -np.inf else "at a threshold of the risk"
+            )
+            chosen.append(f"a stop {stops}{' values' if policy.max_risk == -np.inf else ''}")
+        if self.order == "auto" and self.order_ != self._orders[0]:
+            chosen.append(f"the order {self.order_!r}")
+        return f"calibration: {', '.join(chosen)}" if chosen else own
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text = str(super().__repr__(N_CHAR_MAX))
+        is_own = not hasattr(self, "policy_") or self.decided_by_ == type(self).__name__
+        return text if is_own else f"{text}  # decided by {self.decided_by_}"
 
     @property
     def _decides_otherwise(self) -> bool:

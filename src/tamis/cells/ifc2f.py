@@ -118,11 +118,7 @@ class IFC2F(FixedOrder):
         Whether the value of the next stage is computed at the row's own class probabilities.
     always_first : bool, default=False
         Whether the first feature is always acquired, as in the authors' program.
-    calibrate : bool, default=True
-        Whether to calibrate on held-out rows (cross-validation). Two choices then minimise the cost: which
-        probabilities are used (those of the model, of a discriminant analysis of the same values, or of an ensemble of
-        it and boosted trees) and when to stop. No feature is acquired unless this reduces the cost. False: as
-        published.
+    %(calibrate)s
     classifier : scikit-learn classifier with `predict_proba`, optional
         A classifier that decides instead, and whose probabilities determine whether the next value is worth its price;
         see :class:`tamis.cells.masked.Masked`. Gradient boosting accepts missing values; for other classifiers, they
@@ -142,6 +138,8 @@ class IFC2F(FixedOrder):
         Lowest relevance of a kept feature.
     order_ : {"markov_blanket", "relevance", "mrmr"}
         The order used.
+    decided_by_ : str
+        The name of the method, or what the calibration chose in its place.
     parent_ : ndarray of shape (K0,), int
         Parent of each kept feature; -1 at the root.
     stopping_ : PointBased
@@ -218,7 +216,7 @@ class IFC2F(FixedOrder):
     fading: float = 1.0
     lookahead: bool = True
     always_first: bool = False
-    calibrate: bool = True
+    calibrate: bool | str = True
     classifier: Any = None
 
     threshold_: float = field(init=False)

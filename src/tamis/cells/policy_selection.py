@@ -55,7 +55,7 @@ GROUPS = 10  # groups of rows; a policy is chosen on all but one
 _LEVELS = np.linspace(0.0, 1.0, 26)[:-1]  # quantiles of the observed risks
 _EARLY = 4  # number of early steps; later, nearly all risks are small
 _QUANTILES = np.linspace(0.0, 1.0, 25)  # quantiles of observed risks and rates: the candidate thresholds
-ROUNDING = 1e-9  # rounding error of costs
+ROUNDING = 1.0 + 1e-9  # of a sum of prices, against a budget
 _NO_BUDGET = 1e300  # larger budgets are unlimited
 _SURE = 1.28  # standard errors by which a policy must beat no acquisition: one-sided 10 % level
 
@@ -235,7 +235,7 @@ def _best_per_family(
         _add_costs(risk, np.ascontiguousarray(walk.spent.T), levels, stops, group, paid)
         bounds[:] = len(y)
         bounds[:GROUPS] -= np.bincount(group, minlength=GROUPS)
-        bounds = bounds * min(mean_budget, _NO_BUDGET) + ROUNDING * len(y)
+        bounds = bounds * min(mean_budget, _NO_BUDGET) * ROUNDING
     for rule, columns in _policy_families(len(levels), totals.shape[2]):
         at = [
             _argmin_cost(totals.sum(axis=0) - part, columns, paid.sum(axis=0) - own, bound)
@@ -367,7 +367,7 @@ def best_thresholds(
         step = stopping_steps(risk, rate, highest[h], lowest[low])
         cost = wrong[step, rows] + (0.0 if mean_budget is not None else spent[step, rows])
         i, j = _argmin_thresholds(all_p, all_e, len(y), mean_budget)
-        within = mean_budget is None or all_p[i, j] / len(y) <= mean_budget + ROUNDING
+        within = mean_budget is None or all_p[i, j] / len(y) <= mean_budget * ROUNDING
         if within and cost.mean() < best[0].mean():
             best = cost, float(highest[i]), float(lowest[j])
     return best
@@ -379,7 +379,7 @@ def _argmin_thresholds(
     """Return the argmin of the sum of both, or of the errors subject to the mean budget."""
     cost = errors + paid
     if mean_budget is not None:
-        cost = np.where(paid / n_rows <= mean_budget + ROUNDING, errors, np.inf)
+        cost = np.where(paid / n_rows <= mean_budget * ROUNDING, errors, np.inf)
     at = np.lexsort((paid.ravel(), cost.ravel()))[0]  # ties: the cheaper one, even beyond the budget
     return int(at // paid.shape[1]), int(at % paid.shape[1])
 

@@ -34,6 +34,13 @@ SHARED_DOCS = {
         Columns (names or numbers) that are acquired together, like the values of one blood test. The price of a group
         is that of its most expensive column, paid once.
     """,
+    "calibrate": """
+    calibrate : bool or "never", default=True
+        Whether to calibrate on held-out rows (cross-validation). Two choices then minimise the cost: which
+        probabilities are used (those of the method, of a discriminant analysis of the same values, or of an ensemble of
+        it and boosted trees) and when to stop. No feature is acquired unless this reduces the cost. `decided_by_` names
+        what was chosen, often the same for IFC2F, ETANA and F-ETANA. "never" or False: the method itself decides.
+    """,
     "row_budgets": _PER_ROW.rstrip() + _GOALS.format(needs=""),
     "order_budgets": _IN_ORDER.rstrip() + _GOALS.format(needs=""),
     "calibrated_budgets": _IN_ORDER.rstrip() + _GOALS.format(needs=" Requires `calibrate`."),

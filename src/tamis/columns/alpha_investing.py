@@ -24,7 +24,7 @@ Errata and deviations, each with its reason (those of Figure 1 are in :mod:`tami
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ from tamis.columns.online_fdr import RULES, SpendingRule, make_rule
 from tamis.columns.projection import GroupEvidence, Proposal
 from tamis.columns.sequential import SequentialSelector, dense_column
 from tamis.columns.target_shape import warn_heavy_tails, warn_rare_class
-from tamis.dependence.autocorrelation import is_grouped_by_class, is_series
+from tamis.dependence.autocorrelation import correlation_length, is_series
 
 __all__ = ["AlphaInvesting"]
 
@@ -70,9 +70,9 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
     variance : {"auto", "classical", "robust", "series"}, default="auto"
         "classical": the variance of the model. "robust": valid for heteroscedastic noise
         (:mod:`tamis.columns.sandwich`). "series": valid for autocorrelated rows in the given order
-        (:mod:`tamis.columns.block_test`). "auto": "series" if the target is autocorrelated, except if rows are sorted
-        by class; otherwise "robust" for counts, which are overdispersed until the last relevant feature is found;
-        otherwise "classical".
+        (:mod:`tamis.columns.block_test`). "auto": "series" if the target is autocorrelated, or the square of a numeric
+        one; otherwise "robust" for counts, which are overdispersed until the last relevant feature is found; otherwise
+        "classical".
     pvalue : {"exact", "exp"}, default="exact"
         "exact": the p-value of the test. "exp": exp(-Delta / 2), as in the public implementations, with the classical
         variance; for comparison only.
@@ -173,8 +173,6 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
     _parts = ("_model", "_rule")
     accepts = Inputs(targets=("binary", "multiclass", "regression"))
 
-    _shapes = "_groups_of_rows (g) codes"
-
     _allowed = parameters(
         model=("linear", "logistic", "multinomial", "poisson"),
         rule=(*RULES, SpendingRule),
@@ -213,44 +211,27 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
             warn_rare_class(
                 y, weight, "the p-values of model='linear' are then too small, choose model='logistic'"
             )
-            warn_heavy_tails(y, weight)
         self._start_model(y, weight, robust, self.pvalue == "exp")
-        # The class of each row, if rows are grouped by it.
-        self._groups_of_rows = np.empty(0, np.int64)
-        auto = self.variance == "auto" and self.pvalue == "exact" and self._is_series(y, weight)
+        residuals = (self._model.residual.reshape(len(weight), -1) / np.sqrt(weight)[:, None]).T
+        is_volatile = self.model == "linear" and self._is_volatile(residuals[0])
+        if self.model == "linear" and self.variance != "robust":
+            warn_heavy_tails(y, weight, is_volatile)
+        by_order = self.variance == "auto" and self.pvalue == "exact"
+        auto = by_order and (is_volatile or any(is_series(one, self._own_weight()) for one in residuals))
         if auto and not robust:
             self._start_model(y, weight, robust=True)
         self._model.series = auto or self.variance == "series"
         self.rows_dependent_: bool = self._model.series
 
-    def _is_series(self, y: Array, weight: Array) -> bool:
-        """Return whether the target, or the indicator of any class, is autocorrelated.
-
-        Rows in a few runs of each class are either sorted by class or too slow a series to test; the columns decide.
-        """
-        residuals = self._model.residual.reshape(len(weight), -1) / np.sqrt(weight)[:, None]
-        series = any(is_series(residual, self._own_weight()) for residual in residuals.T)
-        if series and self.model in ("logistic", "multinomial") and is_grouped_by_class(y):
-            self._groups_of_rows = y
-            return False
-        return series
-
-    def _is_undetermined(self, x: Floats) -> bool:
-        """Return whether rows are grouped by class and this column is autocorrelated within the classes."""
-        if not len(self._groups_of_rows):
-            return False
-        within, codes, weight = x.astype(np.float64), self._groups_of_rows, self._own_weight()
-        means = np.bincount(codes, within if weight is None else within * weight) / np.bincount(codes, weight)
-        return is_series(within - means[codes], weight)
+    def _is_volatile(self, residual: Floats) -> bool:
+        """Return whether the squares of the target are autocorrelated, and over more rows than the target."""
+        square = (residual / max(float(np.abs(residual).max()), 1e-300)) ** 2
+        square -= square.mean()
+        lengths = [correlation_length(values, self._own_weight()) for values in (square, residual)]
+        return is_series(square, self._own_weight()) and lengths[0] > 2.0 * lengths[1]
 
     def _own_weight(self) -> Floats | None:
         return None if self._row_weight is None else self._model.weight
-
-    def _propose(self, x: Floats) -> Proposal:
-        proposal = super()._propose(x)
-        if proposal.log_p < 0.0 and self._is_undetermined(x):
-            return replace(proposal, statistic=0.0, log_p=0.0)
-        return proposal
 
     def _consider_block(self, columns: Any) -> Verdicts:
         before = {place for place, _ in self._selected_columns}
@@ -265,8 +246,6 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
         evidence = self._model.evidence_of_group(X)
         verdicts.decision[:] = evidence.status
         testable = np.flatnonzero(evidence.status == REJECTED)
-        if evidence.log_p < 0.0 and any(self._is_undetermined(X[:, j]) for j in testable):
-            evidence = replace(evidence, statistic=0.0, log_p=0.0)
         before = {place for place, _ in self._selected_columns}
         if len(testable) and not self._has_room(len(testable), evidence.log_p):
             verdicts.decision[testable] = FULL

@@ -142,14 +142,15 @@ class AugmentedGram:
         i, j = np.flatnonzero(left), np.flatnonzero(right)
         return left[i] @ self.blocks[:, i[:, None], j] @ right[j]
 
-    def _residual(self, swept: Floats, regressors: list[int]) -> tuple[Floats, float]:
-        """Return the coefficients of the residual of y in the columns, and its correlation length."""
+    def _residual(self, swept: Floats, regressors: list[int]) -> tuple[Floats, tuple[float, float]]:
+        """Return the coefficients of the residual of y in the columns, and its correlation length and memory."""
         residual = np.zeros(len(swept))
         inside = [0, *regressors]
         residual[inside], residual[-1] = -swept[inside, -1], 1.0
         intercept = np.eye(1, len(swept))[0]
         variance = float(swept[-1, -1]) * self.square / self.n
-        return residual, blocked_length(self._sums(intercept, residual), self._share, variance)
+        length, level = blocked_length(self._sums(intercept, residual), self._share, variance)
+        return residual, (length, self.length * 2.0**level if level else 1.0)
 
     @property
     def _share(self) -> Floats:
@@ -160,7 +161,7 @@ class AugmentedGram:
         """Whether the number of rows suffices for tests beside these columns, given their autocorrelation."""
         swept, regressors = self.sweep_on(names)
         return len(self.blocks) > 0 and is_determined(
-            self._share, self.length, self._residual(swept, regressors)[1]
+            self._share, self.length, *self._residual(swept, regressors)[1]
         )
 
     def series_log_p(self, swept: Floats, regressors: list[int], k: int) -> float:
@@ -177,7 +178,8 @@ class AugmentedGram:
         if not len(self.blocks):
             return 0.0
         z = np.zeros(len(swept))
-        residual, length = self._residual(swept, regressors)
+        residual, memory = self._residual(swept, regressors)
+        by_block, apart = self._sums(np.eye(1, len(z))[0], residual), 0.0
         inside = [0, *regressors]
         if k in regressors:
             z[inside] = swept[k, inside] / swept[k, k]
@@ -185,12 +187,14 @@ class AugmentedGram:
         else:
             z[inside], z[k] = -swept[inside, k], 1.0
             c, square = swept[k, -1], swept[k, k]
+            apart = c / swept[-1, -1]
             residual = residual - c / square * z
-        own, scores = self._sums(np.eye(1, len(z))[0], z), self._sums(z, residual)
+        own = self._sums(np.eye(1, len(z))[0], z) - apart * by_block
+        scores = self._sums(z, residual)
         # Squares of sums are those of `square` independent rows, but |z|^2 is a sum over n.
-        of_rows = np.array([square * self.square / self.n])
+        of_rows = np.array([(square - apart * c) * self.square / self.n])
         test = blocked_log_p(
-            own[:, None], scores[:, None], self._share, self.length, of_rows, np.array([c]), length
+            own[:, None], scores[:, None], self._share, self.length, of_rows, np.array([c]), *memory
         )
         return float(test[1][0])
 

@@ -4,8 +4,10 @@ With z the part of the candidate outside the span of the selected features, r th
 consecutive blocks of L rows, at most 32 of them, where a row of weight w counts as w consecutive rows::
 
     c = z.r,  e = r - (c / |z|^2) z,  B_k = sum of z_i e_i over block k,  f_k = rows of block k / n           (1)
-    t^2 = c^2 (1 - sum_k f_k^2) / (sum_k B_k^2 (1 + 5 l / 3 L)), with 1 / sum_k f_k^2 - 1 degrees of freedom      (2)
+    t^2 = c^2 (1 - sum_k f_k^2) / (sum_k B_k^2 (1 + max(5 l / 3, m / 2) / L))                                 (2)
     p = max(p_series, p_model), p_model from the variance of the model                                        (3)
+
+The p-value is that of Student's t with 1 / sum_k f_k^2 - 1 degrees of freedom.
 
 The residual of a generalised linear model combines the long memory of its target with independent noise, so l is
 underestimated from few blocks. With r_k the correlation of s_i = z_i e_i at lag k, the denominator in (2) is therefore
@@ -15,10 +17,14 @@ bounded from below by the long-run variance of an ARMA(1, 1) series::
 
 l is the correlation length of r: the largest ratio of the variance of block sums to that of independent rows, over all
 block lengths with four or more blocks. The variance between blocks is underestimated by a share of at most about l / L,
-hence the factor in (2): it is at least 1 / (1 - l / L), with equality for the shortest blocks. A candidate is tested on
-the shortest blocks of length 2.5 l, or eight times the excess of z itself, since z_i e_i decorrelates with either of
-them. If fewer than five such blocks exist, the test is undetermined, and p = 1. The multiples were chosen on unrelated
-AR(0.9) columns with 300 rows: the smallest with which a linear model accepts fewer than 0.1 of 200 columns.
+hence the factor in (2): it is at least 1 / (1 - l / L), with equality for the shortest blocks. Noise reduces l, but not
+the memory m of r (4a of :mod:`tamis.dependence.autocorrelation`); in lots of m rows, the share is m / 3 L. For a
+candidate that is tested because of its own excess, 5 / 3 of that is used if it is smaller. A candidate
+is tested on the shortest blocks of lengths 2.5 l and 2 m; or of eight times the excess of z itself, if that does not
+rise with the length, since z_i e_i decorrelates with either of them. The excess is that of z - (c / |r|^2) r: in a file
+sorted by class, the difference of the classes is no dependence. If fewer than five such blocks exist, the test is
+undetermined, and p = 1. The multiples were chosen on unrelated AR(0.9) columns with 300 rows, the smallest with which a
+linear model accepts fewer than 0.1 of 200 columns, and on lots of 50 rows.
 
 Flyvbjerg, Petersen: Error estimates on averages of correlated data, Journal of Chemical Physics 91, 1989.
 Ibragimov, Mueller: t-statistic based correlation and heterogeneity robust inference, JBES 28(4), 2010 (few blocks).
@@ -34,23 +40,30 @@ from numpy.typing import NDArray
 
 from tamis.columns.projection import Evidence, evidence_outside
 from tamis.columns.tails import log_t_tail
-from tamis.dependence.autocorrelation import block_sums, correlation_length, join_pairs
+from tamis.dependence.autocorrelation import (
+    block_sums,
+    correlation_length,
+    flat_level,
+    join_pairs,
+    memory_length,
+)
 
 __all__ = ["blocked_log_p", "is_determined", "series_evidence", "series_log_p"]
 
 Floats = NDArray[np.float64]
 _MOST = 32
 _FEWEST_DF = 4.0
-_LENGTHS, _OWN_LENGTHS = 2.5, 8.0
+_LENGTHS, _MEMORIES, _OWN_LENGTHS = 2.5, 2.0, 8.0
 _SHORTFALL = 1.0 / (1.0 - 1.0 / _LENGTHS)  # the chord of 1 / (1 - l / L) between l / L = 0 and 1 / 2.5
 _LARGEST_RATIO = 0.95
 
 
-def is_determined(share: Floats, size: float, length: float) -> bool:
-    """Whether there are enough blocks of sufficient length for a residual of this correlation length."""
-    while size < _LENGTHS * length and len(share) > 1:
+def is_determined(share: Floats, size: float, length: float, memory: float) -> bool:
+    """Whether there are enough blocks of sufficient length for a residual of this correlation length and memory."""
+    enough = max(_LENGTHS * length, _MEMORIES * memory)
+    while size < enough and len(share) > 1:
         share, size = join_pairs(share), 2 * size
-    return bool(size >= _LENGTHS * length and 1.0 / float(share @ share) - 1.0 >= _FEWEST_DF)
+    return bool(size >= enough and 1.0 / float(share @ share) - 1.0 >= _FEWEST_DF)
 
 
 def blocked_log_p(
@@ -61,6 +74,7 @@ def blocked_log_p(
     square: Floats,
     c: Floats,
     length: float,
+    memory: float,
     least: Floats | float = 0.0,
 ) -> tuple[Floats, Floats]:
     """Return t^2 of (2) and its log p-value from sums over blocks, joined until they are long enough.
@@ -68,15 +82,15 @@ def blocked_log_p(
     Parameters
     ----------
     own, scores : ndarray of shape (n_blocks, m), float64
-        Sums of z and of z e over the rows of each block.
+        Sums of z - (c / |r|^2) r and of z e over the rows of each block.
     share : ndarray of shape (n_blocks,), float64
         f.
     size : float
         L, in rows.
     square, c : ndarray of shape (m,), float64
-        ``|z|^2`` and c.
-    length : float
-        l, in rows.
+        ``|z - (c / |r|^2) r|^2`` and c.
+    length, memory : float
+        l and m, in rows.
     least : ndarray of shape (m,) or float, default=0
         Lower bound on the denominator of (2).
 
@@ -92,13 +106,26 @@ def blocked_log_p(
             break
         excess = (own**2).sum(axis=0) / np.maximum(spare * square, 1e-300)
         meat = (scores**2).sum(axis=0) / spare
-        here = missing & ((size >= _LENGTHS * length) | (size >= _OWN_LENGTHS * excess))
-        meat = np.maximum(meat * (1.0 + _SHORTFALL * length / size), least)
+        flat = (size >= _OWN_LENGTHS * excess) & ~_rises(own)
+        here = missing & (flat | (size >= max(_LENGTHS * length, _MEMORIES * memory)))
+        short = max(_SHORTFALL * length, memory / 2.0)
+        short = np.where(flat, np.minimum(_SHORTFALL * excess, short), short)
+        meat = np.maximum(meat * (1.0 + short / size), least)
         statistic = c * c / np.maximum(meat, 1e-300)
         t2[here], log_p[here] = statistic[here], log_t_tail(statistic[here], df)
         missing &= ~here
         own, scores, share, size = join_pairs(own), join_pairs(scores), join_pairs(share), 2 * size
     return t2, log_p
+
+
+def _rises(sums: Floats) -> NDArray[np.bool_]:
+    """Return whether the variance of the sums over blocks rises with the length of the blocks."""
+    square, blocks = [], []
+    while len(sums) >= 8:
+        square.append((sums**2).sum(axis=0))
+        blocks.append(float(len(sums)))
+        sums = join_pairs(sums)
+    return flat_level(np.array(square).reshape(len(blocks), sums.shape[1]), np.array(blocks)) > 0
 
 
 def _lagged(s: Floats, k: int, weight: Floats | None) -> Floats:
@@ -130,17 +157,22 @@ def _log_p(
 ) -> tuple[Floats, Floats]:
     """Return t^2 of (2) and its log p-value for columns z, with e = residual - slope z."""
     root = None if weight is None else np.sqrt(weight)
-    length = correlation_length(residual if root is None else residual / root, weight)
+    plain = residual if root is None else residual / root
+    length, memory = correlation_length(plain, weight), float(memory_length(plain[None], weight)[0])
     n = len(z) if weight is None else float(weight.sum())
     size = math.ceil(n / _MOST)
     by_row = z * (residual[:, None] - z * slope)
+    shared = residual @ z
+    apart = z - np.outer(residual / max(float(residual @ residual), 1e-300), shared)
+    square = np.einsum("ij,ij->j", apart, apart)
     own, scores = (
-        block_sums(values, size, weight) for values in (z if root is None else z * root[:, None], by_row)
+        block_sums(values, size, weight)
+        for values in (apart if root is None else apart * root[:, None], by_row)
     )
     ones = np.ones(len(z)) if weight is None else weight
     share = block_sums(ones[:, None], size, weight)[:, 0] / n
     least = _long_run(by_row, weight) if by_lags else 0.0
-    return blocked_log_p(own, scores, share, size, np.einsum("ij,ij->j", z, z), c, length, least)
+    return blocked_log_p(own, scores, share, size, square, c, length, memory, least)
 
 
 def series_log_p(z: Floats, slope: Floats, residual: Floats, weight: Floats) -> Floats:

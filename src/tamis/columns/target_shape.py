@@ -1,4 +1,4 @@
-"""Warnings about targets whose distribution invalidates the t test of a correlation.
+"""Warnings about targets whose distribution invalidates the t test of a correlation, also between blocks of rows.
 
 The t test and Fisher's z are valid for any columns if the errors are normal, and for any errors if the columns are
 normal. Otherwise a few rows dominate the test, for example if rows of a rare class, or outliers, coincide with the few
@@ -39,12 +39,14 @@ def warn_rare_class(y: Array, weight: Array, advice: str) -> None:
         )
 
 
-def warn_heavy_tails(y: Array, weight: Array) -> None:
-    """Warn if a few rows account for most of the variance of a target with more than two values.
+def warn_heavy_tails(y: Array, weight: Array, is_volatile: bool) -> None:
+    """Warn if a few rows, or a few parts of the stream, account for most of the variance of a target of many values.
 
     Parameters
     ----------
     y, weight : ndarray of shape (n_rows,)
+    is_volatile : bool
+        Whether the squares of the target are autocorrelated.
     """
     if len(np.unique(y)) <= 2:
         return
@@ -54,11 +56,16 @@ def warn_heavy_tails(y: Array, weight: Array) -> None:
         return
     square /= square.max()
     kurtosis = float(share @ square**2) / float(share @ square) ** 2
-    if kurtosis > _HEAVY:
-        warnings.warn(
+    if kurtosis > _HEAVY or is_volatile:
+        cause = (
             f"A few rows account for most of the variance of the target (kurtosis {kurtosis:.0f}, 3 if normal): the"
-            " p-values of model='linear' are too small for sparse or skewed columns, choose variance='robust', or use"
-            " the ranks or the logarithm of the target.",
+            " p-values of model='linear' are too small for sparse or skewed columns"
+            if kurtosis > _HEAVY
+            else "The variance of the target changes over the rows (its squares are autocorrelated): the p-values of"
+            " model='linear' are too small for columns whose variance changes with it"
+        )
+        warnings.warn(
+            f"{cause}, choose variance='robust', or use the ranks or the logarithm of the target.",
             UserWarning,
             stacklevel=2,
         )

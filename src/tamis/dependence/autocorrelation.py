@@ -97,12 +97,12 @@ __all__ = [
     "block_ratios",
     "block_sums",
     "blocked_length",
+    "bounded_inflation",
     "contrast_inflation",
     "correlation_length",
     "count_ratios",
     "cycle_inflation",
     "flat_level",
-    "is_grouped_by_class",
     "is_series",
     "join_blocks",
     "join_pairs",
@@ -122,7 +122,6 @@ _LEVELS_ABOVE, _FEWEST_OF_ERROR = (
     6.0,
 )  # blocks of an error: four times the memory, and at least six of them
 _MOST_BLOCKS = 1 << 22  # of weighted rows, whose weights may sum to any number
-_MOST_RUNS = 5  # largest number of runs of each class; a series with so few runs is too short for any test
 FEWEST_LAGS = 4  # whose variance is informative about a cycle
 _LEVELS = 10  # block lengths of values: 1, 2, ..., 512
 _FEWEST_PAIRS = 8  # smallest number of pairs of a level that is used
@@ -138,21 +137,6 @@ def _ratio(actual: Array, expected: Array, otherwise: float = 1.0) -> Floats:
 
 
 # -- stored rows ------------------------------------------------------------------------------------------------
-
-
-def is_grouped_by_class(codes: NDArray[np.int64]) -> bool:
-    """Return whether rows form at most five runs of each class, as in a table sorted by class.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n_rows,), int64
-
-    Examples
-    --------
-    >>> is_grouped_by_class(np.repeat([0, 1, 0, 1], 50)), is_grouped_by_class(np.arange(200) // 10 % 2)
-    (True, False)
-    """
-    return bool(np.count_nonzero(np.diff(codes)) < _MOST_RUNS * len(np.unique(codes)))
 
 
 def block_sums(values: Floats, size: int, weight: Floats | None = None) -> Floats:
@@ -217,7 +201,9 @@ def block_ratios(columns: Floats, weight: Floats | None = None) -> tuple[Floats,
     return np.array(ratio).reshape(-1, len(columns)), np.array(excess).reshape(-1, len(columns))
 
 
-def variance_inflation(columns: Floats, *, always: bool = False, weight: Floats | None = None) -> Floats:
+def variance_inflation(
+    columns: Floats, *, always: bool = False, weight: Floats | None = None, bar: float = SIGNIFICANT
+) -> Floats:
     """Return the largest ratio (1) of each column, at least 1.
 
     Parameters
@@ -225,9 +211,11 @@ def variance_inflation(columns: Floats, *, always: bool = False, weight: Floats 
     columns : ndarray of shape (m, n_rows), float64
         Centred columns, each of them a row of the array.
     always : bool, default=False
-        Whether to use ratios that are within three standard errors of 1 at every length.
+        Whether to use ratios that are not significantly above 1 at any length.
     weight : ndarray of shape (n_rows,), float64, optional
         Positive; 1 by default.
+    bar : float, default=3
+        Standard errors by which a ratio must exceed 1.
 
     Returns
     -------
@@ -243,11 +231,11 @@ def variance_inflation(columns: Floats, *, always: bool = False, weight: Floats 
     array([1. , 5.8])
     """
     ratio, excess = block_ratios(columns, weight)
-    counts = always | (excess.max(axis=0, initial=0.0) > SIGNIFICANT)
+    counts = always | (excess.max(axis=0, initial=0.0) > bar)
     return np.where(counts, ratio.max(axis=0, initial=1.0), 1.0)
 
 
-def flat_level(ratio: Floats, blocks: Floats) -> NDArray[np.intp]:
+def flat_level(ratio: Array, blocks: Array) -> NDArray[np.intp]:
     """Return the first level from which each blocking curve is flat: no later one exceeds it significantly, (4a).
 
     Parameters
@@ -307,6 +295,32 @@ def memory_length(columns: Floats, weight: Floats | None = None) -> Floats:
     return (
         np.where(counts, length[flat_level(ratio, n // length)], 1.0) if len(ratio) else np.ones(len(columns))
     )
+
+
+def bounded_inflation(columns: Floats, *, always: bool = False, bar: float = SIGNIFICANT) -> Floats:
+    """Return the variance inflation of each column, or the number of rows if it rises up to the longest blocks, (4a).
+
+    Parameters
+    ----------
+    columns, always, bar
+        As in :func:`variance_inflation`.
+
+    Returns
+    -------
+    ndarray of shape (m,), float64
+
+    Examples
+    --------
+    A random walk of 500 rows counts as one row:
+
+    >>> walk = np.cumsum(np.random.default_rng(0).normal(size=500))
+    >>> bounded_inflation((walk - walk.mean())[None])
+    array([500.])
+    """
+    n = columns.shape[1]
+    inflation = variance_inflation(columns, always=always, bar=bar)
+    is_long = (inflation > 1.0) & (memory_length(columns) * (4 * _FEWEST_BLOCKS) > n)
+    return np.where(is_long, float(n), inflation)
 
 
 def is_series(residual: Floats, weight: Floats | None = None) -> bool:
@@ -455,8 +469,8 @@ def join_blocks(n_blocks: int, length: int, effective: float, most: int) -> tupl
     return np.arange(0, n_blocks, 2), 2 * length
 
 
-def blocked_length(sums: Floats, share: Floats, variance: float) -> float:
-    """Return the correlation length in rows, the largest (1), from the sums over blocks.
+def blocked_length(sums: Floats, share: Floats, variance: float) -> tuple[float, int]:
+    """Return the correlation length in rows, the largest (1), from the sums over blocks, and the level of its memory.
 
     Parameters
     ----------
@@ -467,14 +481,19 @@ def blocked_length(sums: Floats, share: Floats, variance: float) -> float:
 
     Returns
     -------
-    float
+    length : float
         At least 1.
+    level : int
+        Number of times that blocks are joined in pairs until they have the memory, (4a).
     """
-    length = 1.0
+    ratio, blocks = [], []
     while len(sums) >= _FEWEST_BLOCKS and variance > 0.0:
-        length = max(length, float(sums @ sums) / (float(share.sum()) * variance))
+        ratio.append(float(sums @ sums) / (float(share.sum()) * variance))
+        blocks.append(float(len(sums)))
         sums, share = join_pairs(sums), join_pairs(share)
-    return length
+    if not ratio:
+        return 1.0, 0
+    return max(1.0, *ratio), int(flat_level(np.array(ratio)[:, None], np.array(blocks))[0])
 
 
 def count_ratios(

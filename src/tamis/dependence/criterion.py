@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 
 from tamis._shapes import Shapes
 from tamis._validation import Array, check_choice, check_number
-from tamis.dependence.autocorrelation import is_grouped_by_class, variance_inflation
+from tamis.dependence.autocorrelation import bounded_inflation
 
 __all__ = ["Candidate", "DependenceTest", "Screening"]
 
@@ -49,9 +49,11 @@ class Candidate:
     inflation: float = 1.0  # of the variance of its sums over neighbouring rows
 
 
+_OWN_BAR = 5.0  # standard errors: of thousands of columns, few are called dependent by chance
 # Shapes and ranges that are common to all tests; a subclass adds its own.
 KEPT = (
-    "_n (=n)  n_kept_ (=k)  _kept (>1, n)  strength_ (k)  _n in [1, 2**31)  n_kept_ in [0, len(_kept)]"
+    "_n (=n)  _codes (n) int64 in [0, n)  n_kept_ (=k)  _kept (>1, n)  strength_ (k)  _n in [1, 2**31)"
+    "  n_kept_ in [0, len(_kept)]"
     "  _own_inflation (k) float in [1, inf)  _target_inflation float in [1, inf)"
 )
 
@@ -75,6 +77,7 @@ class DependenceTest(BaseEstimator, ABC):  # type: ignore[misc]
     dependence: str = "auto"
     n_kept_: int = field(init=False)
     strength_: Floats = field(init=False)
+    _codes: NDArray[np.int64] = field(init=False)  # the class of each row
     _kept: Array = field(init=False)  # the values of each kept column, as a row
     _own_inflation: Floats = field(init=False)  # of each kept column
 
@@ -133,16 +136,27 @@ class DependenceTest(BaseEstimator, ABC):  # type: ignore[misc]
         return self._target_inflation > 1.0
 
     def _measure_target(self, codes: NDArray[np.int64]) -> None:
-        """Measure whether the classes are autocorrelated; rows sorted by class are not treated as a series."""
+        """Measure whether the classes are autocorrelated."""
         check_choice("dependence", self.dependence, ("auto", "independent", "series"))
+        self._codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
         self._target_inflation = 1.0  # where rows are taken to be independent
-        if self.dependence == "series" or (self.dependence == "auto" and not is_grouped_by_class(codes)):
-            self._target_inflation = self._inflation_of_codes(codes, always=self.dependence == "series")
+        if self.dependence != "independent":
+            of_class = (np.arange(self._codes.max() + 1)[:, None] == self._codes).astype(np.float64)
+            of_class -= of_class.mean(axis=1, keepdims=True)
+            self._target_inflation = float(
+                bounded_inflation(of_class, always=self.dependence == "series").max()
+            )
 
-    def _inflation_of_codes(self, codes: Array, *, always: bool = False) -> float:
-        of_value = (np.unique(codes)[:, None] == codes).astype(np.float64)
-        centred = of_value - of_value.mean(axis=1, keepdims=True)
-        return float(variance_inflation(centred, always=always).max())
+    def _inflation_within(self, values: Floats) -> float:
+        """Return the largest inflation of some values (m, n_rows) within the classes; 1 where rows are independent.
+
+        The classes of a sorted file are parts of a series, and the difference between them is no dependence.
+        """
+        if not self.rows_dependent_:
+            return 1.0
+        count = np.bincount(self._codes)
+        means = np.array([np.bincount(self._codes, row) for row in values]) / count
+        return float(bounded_inflation(values - means[:, self._codes], bar=_OWN_BAR).max())
 
     # -- the kept columns ----------------------------------------------------------------------------------
 

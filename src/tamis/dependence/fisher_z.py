@@ -19,7 +19,8 @@ Deviations, each with its reason:
   separates every column.
 * A column that is determined by the other one or by S has no further information and is independent.
 * For autocorrelated rows, W is divided by the square root of the smaller variance inflation of the two columns
-  (:mod:`tamis.dependence.autocorrelation`).
+  (:mod:`tamis.dependence.autocorrelation`); that of a column is measured within the classes. If both rise with the
+  length of the blocks up to the longest, all rows count as one.
 """
 
 from __future__ import annotations
@@ -35,7 +36,6 @@ from numpy.typing import NDArray
 from tamis._kernels import njit
 from tamis._shapes import Shapes
 from tamis._validation import Array
-from tamis.dependence.autocorrelation import variance_inflation
 from tamis.dependence.criterion import KEPT, Candidate, DependenceTest, Screening
 from tamis.errors import DataError
 
@@ -57,7 +57,7 @@ class FisherZ(DependenceTest):
         Significance level, in (0, 1).
     dependence : {"auto", "independent", "series"}, default="auto"
         Whether tests are corrected for autocorrelated rows, in the order given. "auto": if the classes are
-        autocorrelated, unless the rows are sorted by class (at most five runs of each).
+        autocorrelated.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class FisherZ(DependenceTest):
         if values is None:
             return Candidate(column, True, math.nan, math.nan, False)
         strength = min(abs(float(values @ self._target)), 1.0)
-        inflation = float(variance_inflation(values[None])[0]) if self.rows_dependent_ else 1.0
+        inflation = self._inflation_within(values[None])
         z = float(self._z(np.array([strength]), min(inflation, self._target_inflation))[0])
         log_p = float(_log_p(np.array([z]))[0])
         return Candidate(values, False, strength, log_p, z >= self._critical_value, inflation)

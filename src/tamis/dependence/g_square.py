@@ -67,7 +67,7 @@ class GSquare(DependenceTest):
         independence.
     dependence : {"auto", "independent", "series"}, default="auto"
         Whether tests are corrected for autocorrelated rows, in the order given. "auto": if the classes are
-        autocorrelated, unless the rows are sorted by class (at most five runs of each).
+        autocorrelated.
 
     Attributes
     ----------
@@ -179,7 +179,7 @@ class GSquare(DependenceTest):
         array = np.searchsorted(_edges(column[:, None], self._bins)[:, 0], column)
         values = np.unique(array, return_inverse=True)[1].astype(np.int64)
         table = _count(values, self._target[None], int(values.max()) + 1, self._n_classes)
-        inflation = self._inflation_of_codes(values) if self.rows_dependent_ else 1.0
+        inflation = self._inflation_within((np.unique(values)[:, None] == values).astype(np.float64))
         strength, log_p, testable = _statistics(
             table.astype(np.float64), min(inflation, self._target_inflation)
         )

@@ -14,7 +14,7 @@ from tamis.report.charts.chart import Chart
 from tamis.report.content import Group, present
 from tamis.report.templates import render
 
-__all__ = ["InlinePage", "check_writable", "render_page", "write_page"]
+__all__ = ["InlinePage", "check_writable", "inline_chart", "render_page", "write_page"]
 
 
 class InlinePage(str):
@@ -24,8 +24,18 @@ class InlinePage(str):
         return f"InlinePage({len(self):,} characters of HTML)"
 
     def _repr_html_(self) -> str:
-        frame = 'sandbox style="width: 100%; height: 640px; border: 1px solid #8888"'
-        return f'<iframe title="Report" {frame} srcdoc="{html.escape(self)}"></iframe>'
+        return _framed(self, "Report", 640)
+
+
+def _framed(page: str, title: str, height: int) -> str:
+    frame = f'sandbox style="width: 100%; height: {height}px; border: 1px solid #8888"'
+    return f'<iframe title="{html.escape(title)}" {frame} srcdoc="{html.escape(page)}"></iframe>'
+
+
+def inline_chart(chart: Chart) -> str:
+    """Return a chart in a frame, for a notebook."""
+    height = 140 + (chart.row_height * len(chart.rows) if not chart.y else 240)
+    return _framed(render("inline.html.j2", chart=chart), chart.title, int(height))
 
 
 def write_page(

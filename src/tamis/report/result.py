@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from tamis.report.charts.axes import draw_stacked
 from tamis.report.charts.chart import Chart
 from tamis.report.content import Figure, Reproduction, Section, Table, cell_text, flat
-from tamis.report.page import InlinePage, write_page
+from tamis.report.page import InlinePage, inline_chart, write_page
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -121,15 +122,15 @@ class Result:
     def _repr_html_(self) -> str:
         from tamis.base.html_repr import html_repr  # imports scikit-learn, which listings do without
 
-        facts = [part for part in (self.verdict(), self.about(), *self.remarks()) if part]
-        parts = [
-            html_repr(
-                type(self).__name__,
-                facts,
-                {one.name: [one.value, cell_text(one.note)] for one in self.headline()},
-            )
-        ]
-        for table in [one for one in _of_kind(Table, self.main_sections()) if one.is_main][:2]:
+        parts = [html_repr(type(self).__name__, [self.verdict()])]
+        sections = self.main_sections()
+        charts = _of_kind(Chart, sections)
+        if (chart := next((one for one in charts if one.is_main), next(iter(charts), None))) is not None:
+            parts.append(inline_chart(chart))
+        parts += [f"<p>{html.escape(part)}</p>" for part in (self.about(), *self.remarks()) if part]
+        figures = {one.name: [one.value, cell_text(one.note)] for one in self.headline()}
+        parts += [html_repr("Summary", (), figures)] if figures else []
+        for table in [one for one in _of_kind(Table, sections) if one.is_main][:2]:
             rows = {cell_text(first).strip(): list(map(cell_text, rest)) for first, *rest in table.rows}
             parts.append(html_repr(table.title, (), rows, [cell_text(head) for _, head in table.columns]))
         return "".join(parts)

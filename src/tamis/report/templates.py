@@ -11,6 +11,7 @@ import tamis
 from tamis.report.charts import svg
 from tamis.report.number_format import count
 from tamis.report.text import printable, shorten
+from tamis.report.vocabulary import VOCABULARY
 
 __all__ = ["render"]
 
@@ -42,6 +43,7 @@ def _environment() -> Any:
     environment.globals |= {
         "sample": svg.sample, "shapes": svg.shapes, "tick_positions": svg.tick_positions,
         "policy": _POLICY, "style": style, "version": tamis.__version__,
+        "vocabulary": VOCABULARY,
     }  # fmt: skip
     return environment
 

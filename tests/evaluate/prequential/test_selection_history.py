@@ -187,13 +187,13 @@ def test_largest_changes_come_first():
     assert largest[0].left == ["x0"]
 
 
-def test_change_rates_count_every_change_but_the_first_selection():
+def test_change_counts_are_whole_and_have_every_change_but_the_first_selection():
     run = make_run(437, 20, 5, churn=0.5)
-    entered, left, edges = run.history.change_rates(50)
-    sizes = np.diff(edges) / 100
+    entered, left, edges = run.history.change_counts(50)
     steps = run.frames["steps"]
-    assert (entered * sizes).sum() == pytest.approx(steps["n_entered"][1:].sum())
-    assert (left * sizes).sum() == pytest.approx(steps["n_left"].sum())
+    assert entered.sum() == steps["n_entered"][1:].sum()
+    assert left.sum() == steps["n_left"].sum()
+    assert (entered == entered.round()).all()
     assert (edges[0], edges[-1]) == (100, 43_800)
 
 

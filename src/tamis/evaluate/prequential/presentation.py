@@ -27,6 +27,7 @@ from tamis.report.charts.chart import (
     limits,
     row_count_axis,
     trend,
+    whole_number,
 )
 from tamis.report.charts.thinning import bucket_starts, mean_per_bucket
 from tamis.report.content import Cell, Figure, Meter, Names, Remark, Reproduction, Score, Section, Table
@@ -266,16 +267,13 @@ class RunPresentation(Result):
             "at every step" if fewest == most else f"at the end; {count(fewest)} to {count(most)} on the way"
         )
         seconds, rows = float(np.nansum(steps["seconds_run"])), float(np.sum(steps["n_rows"]))
-        total = self.summary()
-        spent = {name: total.get(f"seconds_{key}", math.nan) for key, name in _TIMED.items()}
-        parts = ", ".join(f"{name} {duration(value)}" for name, value in spent.items() if value > 0)
         return [
             *(Figure(*one, is_main=False) for one in self._measure_figures()),
             Figure("Mean stability", fraction(self._mean("stability")),
                    f"latest {fraction(latest)}" if np.isfinite(latest) else "nothing to compare"),
             Figure("Features selected", f"{count(end)} of {count(len(self.feature_names))}", way),
             Figure("Rows per second", rate(rows / seconds) if seconds > 0 else MISSING,
-                   f"{duration(seconds)} in all: {parts}"),
+                   f"{duration(seconds)} in all"),
         ]  # fmt: skip
 
     def _measure_figures(self) -> list[tuple[str, str, str]]:
@@ -375,9 +373,8 @@ class RunPresentation(Result):
             )
         title = "Errors" if self._is_regression else "Accuracy"
         tables = [self._measure_table(), self._course_table()]
-        return Section(
-            "errors" if self._is_regression else "accuracy", title, [" ".join(said), *charts, *tables]
-        )
+        items = [*charts, Remark(" ".join(said), "note"), *tables]
+        return Section("errors" if self._is_regression else "accuracy", title, items)
 
     def _listed_measures(self) -> list[tuple[str, str, bool]]:
         """Return the measures that have a value, and their baselines: column, label, whether it is a baseline."""
@@ -608,7 +605,7 @@ class RunPresentation(Result):
 
     def _change_chart(self) -> Chart:
         """Return the chart of the number of features that entered (up) and left (down)."""
-        entered, left, edges = self.history.change_rates(160)
+        entered, left, edges = self.history.change_counts(160)
         values = np.concatenate([entered, left])
         # A single large change is cut off rather than flatten the others.
         usual = 1.5 * float(np.percentile(values[values > 0], 98)) if (values > 0).any() else 1.0
@@ -619,41 +616,36 @@ class RunPresentation(Result):
             if n_cut
             else ""
         )
-        said = (
-            f"Up to {scientific(entered.max())} features entered and {scientific(left.max())} left per batch."
-        )
+        several = self._n_steps > len(entered)
+        part = "part of the run" if several else "batch"
+        said = f"Up to {count(entered.max())} features entered and {count(left.max())} left in a {part}."
         marks = [Bars(edges, entered, "entered", 1), Bars(edges, -left, "left", 2)]
-        y = axis(-top, top, 5, lambda value: f"{abs(value):g}")
-        title, caption = "Features that entered and left", f"per batch, by rows seen.{cut}"
+        y = axis(-top, top, 5, lambda value: whole_number(abs(value)))
+        parts = f"in {len(entered)} parts of the run" if several else "per batch"
+        title, caption = "Features that entered and left", f"{parts}, by rows seen.{cut}"
         return Chart("cha", title, caption, said, self._x(), y, marks, "wide low")
 
-    def _timings(self) -> list[tuple[str, Numbers, int]]:
-        """Return the components of the processing time: name, seconds of each step, and style."""
-        steps = self._steps
-        parts = [
-            ("selector", steps["seconds_select"], 1),
-            ("prediction", steps["seconds_predict"], 2),
-            ("learner", steps["seconds_learn"], 3),
-        ]
-        rest = steps["seconds_total"] - sum(seconds for _, seconds, _ in parts)
-        return [*parts, ("the rest (reading, scoring)", np.maximum(rest, 0), 6)]
-
     def _costs(self) -> Section:
-        parts = self._timings()
-        total = sum(float(np.nansum(seconds)) for _, seconds, _ in parts) or 1.0
-        rows = list[list[Cell]]()
-        for name, seconds, colour in parts:
-            spent = float(np.nansum(seconds))
-            meter = Meter(100 * spent / total, f"{100 * spent / total:.0f} %", colour)
-            slow = duration(float(np.nanpercentile(seconds, 95)))
-            rows.append([name, meter, duration(spent), duration(spent / len(seconds)), slow])
+        steps, total = self._steps, self.summary()
+        each = {"selector": (steps["seconds_select"], 1), "prediction": (steps["seconds_predict"], 2),
+                "learner": (steps["seconds_learn"], 3)}  # fmt: skip
+        spent = {name: total.get(f"seconds_{key}", math.nan) for key, name in _TIMED.items()}
+        spent = {name: seconds for name, seconds in spent.items() if seconds > 0}
+        whole, rows = sum(spent.values()) or 1.0, list[list[Cell]]()
+        for name, seconds in spent.items():
+            meter = Meter(
+                100 * seconds / whole, f"{100 * seconds / whole:.0f} %", each[name][1] if name in each else 6
+            )
+            slow = duration(float(np.nanpercentile(each[name][0], 95))) if name in each else ""
+            rows.append([name, meter, duration(seconds), duration(seconds / self._n_steps), slow])
         head = [
             ("", "part"), ("share", "share"), ("n", "in all"), ("n", "mean per batch"), ("n extra", "slowest 5 % from"),
         ]  # fmt: skip
         # Each point is a mean, as single batches vary with the machine's load.
         at = mean_per_bucket(self._steps["n_seen"], 100)
         lines = [
-            Line(at, 1e3 * mean_per_bucket(seconds, 100), name, style) for name, seconds, style in parts[:3]
+            Line(at, 1e3 * mean_per_bucket(seconds, 100), name, style)
+            for name, (seconds, style) in each.items()
         ]
         y = axis(0, limits(*(line.y for line in lines))[1], unit="milliseconds")
         charts = [self._line_chart("tim", "Time per batch", lines, y=y)]

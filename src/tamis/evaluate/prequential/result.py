@@ -250,10 +250,8 @@ class PrequentialResult(RunPresentation):
         The standard error, half of the 95 % confidence interval, and the rows that are missing if it is undetermined.
         """
         steps, window = self.frames["steps"], max(2, self.options.window)
-        kinds = [
-            ("", paired_gain, self.task.measure),
-            *([("auc_", auc_gain, window)] if self.task.ranks else []),
-        ]
+        kinds: list[Any] = [("", paired_gain, self.task.measure)]
+        kinds += [("auc_", auc_gain, window)] if self.task.ranks else []
         gains: dict[str, float] = {}
         for prefix, difference, how in kinds:
             for name in ("frozen", "all", "random"):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.report.charts.chart import Axis, Chart, HeatStrip, VerticalLines
-from tamis.report.charts.thinning import bucket_starts, mean_per_bucket
+from tamis.report.charts.thinning import bucket_starts
 from tamis.report.text import shorten
 
 __all__ = ["MAP_COLOURS", "Change", "SelectionHistory", "SelectionMap"]
@@ -187,8 +187,8 @@ class SelectionHistory:
             *([str(name) for name in names[events == event]] for event in ("enter", "leave")),
         )
 
-    def change_rates(self, at_most: int) -> tuple[Numbers, Numbers, Numbers]:
-        """Return the number of features that entered and left per batch, in buckets of rows, and their edges.
+    def change_counts(self, at_most: int) -> tuple[Numbers, Numbers, Numbers]:
+        """Return the numbers of features that entered and left in buckets of batches, and the edges of these in rows.
 
         The first selection is excluded: it would dwarf the changes.
         """
@@ -197,7 +197,7 @@ class SelectionHistory:
         starts = bucket_starts(len(later), at_most)
         before = np.asarray(steps["n_seen"] - steps["n_rows"], np.float64)
         entered, left = (
-            mean_per_bucket(np.where(later, steps[name], 0.0), at_most) for name in ("n_entered", "n_left")
+            np.add.reduceat(np.where(later, steps[name], 0.0), starts) for name in ("n_entered", "n_left")
         )
         return entered, left, np.append(before[starts], float(steps["n_seen"][-1]))
 

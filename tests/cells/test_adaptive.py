@@ -47,7 +47,7 @@ def test_buys_as_the_twin(rng, settings):
     tree = model._tree
     P = joint(tree.parent, tree.tables.transpose(1, 0, 2, 3), tree.prior)
     test = X[300:340]
-    codes = model._codes(test[:, model.candidates_], np.arange(5))
+    codes = model._codes(test[:, model.candidates_], np.arange(len(model.candidates_)))
     traces, used, cost = model.acquire(test), model.n_features_used_, model.cost_
     for trace, row, n, paid in zip(traces, codes, used, cost, strict=True):
         bought, spent, belief = twin.walk(

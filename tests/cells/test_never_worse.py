@@ -164,3 +164,26 @@ def test_two_volunteered_values_are_not_worse_than_one(method, seed):
     gain = losses[1] - losses[2]
     assert losses[1].mean() < losses[0].mean()
     assert gain.mean() > -gain.std() / np.sqrt(len(gain)), losses.mean(axis=1)
+
+
+@pytest.mark.parametrize(
+    "model", [AdaptiveIFC2F(random_state=0), AdaptiveIFC2F(decision="tree", random_state=0), ETANA(random_state=0),
+              IFC2F(random_state=0), FixedSubset()],
+)  # fmt: skip
+def test_a_free_column_that_changes_no_decision_is_not_acquired(model):
+    """Noise and a copy are not; free columns that are only jointly relevant, or relevant, still are."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 3000)
+    X = rng.normal(size=(3000, 6))
+    X[:, 2] += 0.8 * y
+    X[:, 3:] += 1.2 * y[:, None]
+    prices = np.array([0.0, 0.0, 0.0, 0.02, 0.02, 0.02])
+    model.set_params(cost=prices).fit(X[:1500], y[:1500])
+    cases = model.acquire(X[1500:])
+    acquired = {feature for case in cases for feature in case.features}
+    assert acquired >= {2, 3}
+    assert not acquired & {0, 1}
+    if isinstance(model, AdaptiveIFC2F) and model.decision == "auto":
+        X[:, 1] = np.abs(X[:, 1]) * np.where(y == 1, 1, -1) * np.sign(X[:, 0])
+        model.fit(X[:1500], y[:1500])
+        assert model.score(X[1500:], y[1500:]) > 0.97

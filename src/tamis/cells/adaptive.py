@@ -45,7 +45,7 @@ from tamis._validation.parameters import integer, parameters
 from tamis.base import State
 from tamis.base.prices import Tariff
 from tamis.cells.any_order import AnyOrder
-from tamis.cells.binned_classifier import BinnedClassifier
+from tamis.cells.binned_classifier import BinnedClassifier, needless_columns
 from tamis.cells.bins import Bins
 from tamis.cells.contexts import ContextModel, Contexts, find_contexts
 from tamis.cells.discriminant import EvidenceWeights, posterior_of
@@ -277,7 +277,17 @@ class AdaptiveIFC2F(BinnedClassifier):
     def _learn(self, X: Rows, y: Array) -> None:
         check_classifier(self.classifier, self.decision == "auto", "decision='auto'")
         bins = Bins.quantile(X, self.n_bins).with_categories(self._sizes)
-        self._set_candidates(self._candidates(X, y, bins.tables(X, y, len(self.classes_))), bins)
+        columns = self._candidates(X, y, bins.tables(X, y, len(self.classes_)))
+        prices = self._costs()[columns]
+        if self.objective == "loss" and self.spend == "worth" and 0 < np.count_nonzero(prices) < len(prices):
+            trial, is_held = copy.copy(self), stratified_folds(y, 2, self._origin) == 1
+            trial._origin = None if self._origin is None else self._origin[~is_held]
+            trial._learn_columns(X[~is_held], y[~is_held], bins, columns)
+            columns = columns[~np.isin(columns, needless_columns(trial, X[is_held], y[is_held]))]
+        self._learn_columns(X, y, bins, columns)
+
+    def _learn_columns(self, X: Rows, y: Array, bins: Bins, columns: NDArray[np.int64]) -> None:
+        self._set_candidates(columns, bins)
         rows = self._some_rows(X.shape[0], self._n_walks(_WALKS, min(self.max_steps, len(self.candidates_))))
         origin = self._origin_of(rows)
         evidence_weight = self._calibrate(X[rows], y[rows], bins, origin)

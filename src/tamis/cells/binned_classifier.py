@@ -9,17 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._validation import Array
+from tamis._validation import Array, Rows
 from tamis._validation.parameters import number, parameters
 from tamis.base import CellClassifier, PriceList
 from tamis.cells.any_order import AnyOrder
 from tamis.cells.bins import Bins
 from tamis.cells.ensemble import EvidenceModel, fit_evidence_model
 from tamis.cells.objectives import OBJECTIVES, Objective
+from tamis.cells.relevance import is_beyond_chance
 
-__all__ = ["BinnedClassifier"]
+__all__ = ["BinnedClassifier", "needless_columns"]
 
 Floats = NDArray[np.float64]
+_SURE = 2.0  # standard errors by which decisions without a free column must be worse
+_COMPARED = 2_000  # rows on which decisions with and without a free column are compared
 # Class probabilities of held-out rows at all steps of their walks: about 20 arrays of this size, 160 MB, are in memory.
 _PROBABILITIES = 1 << 20
 _FEWEST = 200  # rows walked at least
@@ -91,3 +94,38 @@ class BinnedClassifier(CellClassifier):
     def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]:
         bins: Bins = self._bins.take(positions)
         return bins.codes(values)
+
+
+def needless_columns(model: BinnedClassifier, X: Rows, y: Array) -> NDArray[np.int64]:
+    """Return free columns without which a model decides as well on held-out rows, from the least relevant one.
+
+    A column that is relevant to the class by itself is needless only if it changes no decision, any other one if the
+    decisions are not significantly worse without it.
+    """
+    price = model._tariff.following(np.zeros((1, len(model.candidates_)), dtype=bool))[0]
+    free = np.flatnonzero(price == 0.0)
+    if not len(free) or not len(y):
+        return model.candidates_[:0]
+    rows = model._some_rows(X.shape[0], _COMPARED)
+    X, y = X[rows], y[rows]
+    tables = model._bins.take(free).tables(X[:, model.candidates_[free]], y, len(model.classes_))
+    relevant = set(free[is_beyond_chance(tables)].tolist())
+    needless = np.zeros((len(rows), len(price)), dtype=bool)
+
+    def outcome() -> tuple[Floats, Floats]:
+        decision = np.argmin(model._walk(X, None, needless.copy()).posterior @ model._Q, axis=1)
+        return decision, model._Q[y, decision] + model._bill.cost
+
+    decision, cost = outcome()
+    for position in free[::-1]:
+        needless[:, position] = True
+        other, more = outcome()
+        loss = more - cost
+        is_worse = loss.mean() > _SURE * loss.std() / np.sqrt(len(loss))
+        if (other != decision).any() if position in relevant else is_worse:
+            needless[:, position] = False
+        else:
+            decision, cost = other, more
+    vars(model._bill).clear()
+    columns: NDArray[np.int64] = model.candidates_[needless[0]]
+    return columns

@@ -28,6 +28,7 @@ from tamis.cells.fixed_order import FixedOrder
 from tamis.cells.masked import Masked
 from tamis.cells.mrmr import mrmr
 from tamis.cells.policy_selection import Policy, Walks, best_policy
+from tamis.cells.relevance import is_beyond_chance
 from tamis.cells.shared_docs import SHARED_DOCS
 
 __all__ = ["FixedSubset"]
@@ -114,9 +115,12 @@ class FixedSubset(FixedOrder):
     classifier: Any = None
 
     def _learn_model(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
-        self.candidates_ = self._within_budget(
-            mrmr(X, y, bins, tables, self._whole_tariff(), self._n_steps())
-        )
+        order = mrmr(X, y, bins, tables, self._whole_tariff(), self._n_steps())
+        if self.n_features is None and self.spend == "worth":
+            # A free column has an unlimited rate, even without any relevance.
+            is_paid = self._whole_tariff().own[order] > 0.0
+            order = order[is_paid | is_beyond_chance(tables[order])] if is_paid.any() else order
+        self.candidates_ = self._within_budget(order)
         self._bins = bins.take(self.candidates_)
 
     def _n_steps(self) -> int:

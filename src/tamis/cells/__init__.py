@@ -9,6 +9,7 @@ from tamis.cells.etana import ETANA
 from tamis.cells.fetana import FETANA
 from tamis.cells.fixed_subset import FixedSubset
 from tamis.cells.ifc2f import IFC2F
+from tamis.cells.monitor import CaseMonitor
 
 __all__ = [
     "AACO",
@@ -17,6 +18,7 @@ __all__ = [
     "IFC2F",
     "Acquisition",
     "AdaptiveIFC2F",
+    "CaseMonitor",
     "CellClassifier",
     "FixedSubset",
     "PriceList",

@@ -37,6 +37,7 @@ class BinnedClassifier(CellClassifier):
         mean_budget=(number("[0, inf]"), None),
         objective=OBJECTIVES,
         spend=("worth", "all"),
+        fading=number("(0, 1]"),
     )
 
     cost: float | Array | Mapping[str, float] | PriceList = 0.01
@@ -49,6 +50,7 @@ class BinnedClassifier(CellClassifier):
     spend: str = "worth"
     n_bins: int = 4
     categorical: Any = None
+    fading: float = 1.0
     missingness: str = "uninformative"
     random_state: int | None = None
 

@@ -46,7 +46,7 @@ from numpy.typing import NDArray
 
 from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Rows
-from tamis._validation.parameters import integer, number, parameters
+from tamis._validation.parameters import integer, parameters
 from tamis.base import PriceList
 from tamis.cells.bins import Bins
 from tamis.cells.fixed_order import FixedOrder
@@ -112,8 +112,6 @@ class IFC2F(FixedOrder):
         The source of the rows from which the stopping rule is computed.
     n_beliefs : int, default=100
         beta: number of these rows.
-    fading : float, default=1.0
-        Factor of the weight of earlier rows for each new row of `partial_fit`, in (0, 1].
     lookahead : bool, default=True
         Whether the value of the next stage is computed at the row's own class probabilities.
     always_first : bool, default=False
@@ -196,7 +194,6 @@ class IFC2F(FixedOrder):
         inference=("links", "exact"),
         context=("local", "exact", "pooled"),
         sampling=("model", "train", "uniform"),
-        fading=number("(0, 1]"),
         lookahead=(True, False),
         always_first=(False, True),
     )
@@ -213,7 +210,6 @@ class IFC2F(FixedOrder):
     context: str = "local"
     sampling: str = "model"
     n_beliefs: int = 100
-    fading: float = 1.0
     lookahead: bool = True
     always_first: bool = False
     calibrate: bool | str = True

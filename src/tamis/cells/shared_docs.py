@@ -48,6 +48,9 @@ SHARED_DOCS = {
     categorical : None, "all", list of int or str, or bool mask, optional
         Categorical features; each category has its own bin. Text columns and categorical columns of a frame are
         always included.
+    fading : float, default=1.0
+        Factor of the weight of earlier rows for each new row of `partial_fit`, in (0, 1]: after a drift, a model of
+        about 1 / (1 - fading) recent rows replaces the old one.
     missingness : {"uninformative", "informative"}, default="uninformative"
         Whether a value that was recorded in the rows of `fit` is evidence because it was. If the class depends on which
         values were recorded, "uninformative" fits the model to completed rows

@@ -1,6 +1,7 @@
 """A row classified value by value: what is asked, given, refused and kept."""
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -243,3 +244,16 @@ def test_a_budget_is_kept_and_a_value_beyond_it_may_be_volunteered(method):
         assert session.explain()[-1]["feature"] == beyond
     with pytest.raises(ValueError, match="budget"):
         model.open(budget=-1.0)
+
+
+def test_prices_in_a_currency_without_the_cost_of_an_error_are_questioned(rng):
+    y = rng.integers(0, 2, 200)
+    X = rng.normal(size=(200, 2)) + y[:, None]
+    prices = PriceList(12.0, currency="EUR")
+    with pytest.warns(
+        UserWarning, match="misclassification_cost was not given: a wrong decision costs 1 EUR"
+    ):
+        FixedSubset(prices).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        FixedSubset(prices, misclassification_cost=100 * (1 - np.eye(2))).fit(X, y)

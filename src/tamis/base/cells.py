@@ -298,6 +298,13 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         fresh._forget()
         fresh._sample = None
         fresh._fit(X, y, sample_weight)
+        if isinstance(self.cost, PriceList) and self.cost.currency and self.misclassification_cost is None:
+            what = "a squared error of one variance" if self._is_regression else "a wrong decision"
+            warnings.warn(
+                f"cost is in {self.cost.currency}, but misclassification_cost was not given: {what} costs 1"
+                f" {self.cost.currency}.",
+                stacklevel=3,
+            )
         if fresh.missingness_ is not None and fresh.missingness == "uninformative":
             warnings.warn(f"{missingness_text(fresh)} {NOT_EVIDENCE}", stacklevel=3)
         # In one step: a concurrent reader gets the old model or the new one, never a mixture.

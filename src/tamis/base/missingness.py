@@ -75,6 +75,8 @@ def missingness_of(X: Array, y: NDArray[np.int64], n_classes: int) -> Missingnes
     (array([0]), array([[0.2, 0.8]]), 0.8)
     """
     known = ~np.isnan(X)
+    if known.all():
+        return None
     size = np.bincount(y, minlength=n_classes)
     count = np.stack([known[y == c].sum(axis=0) for c in range(n_classes)], axis=1).astype(np.float64)
     total = count.sum(axis=1)

@@ -49,12 +49,12 @@ def test_finds_the_feature_that_is_no_longer_relevant(
         "age": "used but no longer relevant", "income": "used and relevant", "debt": "relevant but unused",
         "noise": "neither",
     }  # fmt: skip
-    assert [(alert["feature"], alert["rule"]) for alert in found["alerts"]] == [("age", RULE)]
+    [stale] = [alert for alert in found["alerts"] if alert["rule"] == RULE]
+    assert (stale["feature"], stale["cause"]) == ("age", "used but no longer relevant")
     minutes = (
-        np.datetime64(found["alerts"][0]["time"].removesuffix("+00:00"))
-        - np.datetime64("2026-01-01T00:00:00")
+        np.datetime64(stale["time"].removesuffix("+00:00")) - np.datetime64("2026-01-01T00:00:00")
     ).astype("timedelta64[m]")
-    assert int(minutes.astype(int)) == found["alerts"][0]["row"] - 1
+    assert int(minutes.astype(int)) == stale["row"] - 1
     assert found["n_labelled"] == 6000 - int(delay)
     assert found["performance"]["accuracy"] < 0.8
     assert (found["performance"].get("auc") is None) == (prediction == "answer")
@@ -64,9 +64,10 @@ def test_prints_alerts_as_json_lines_and_a_table(log: str, capsys: pytest.Captur
     words = ["watch", log, "--label", "default", "--prediction", "score", "--drop", "ts,answer", "--quiet"]
     assert main(words) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert json.loads(lines[0])["feature"] == "age"
-    assert lines[1:3] == ["Watch of log.csv", "6,000 rows, 6,000 with labels, 1 alert"]
-    assert lines[4].startswith("The model relies on 1 feature no longer relevant: age since row ")
+    n = lines.index("Watch of log.csv")
+    assert "age" in [json.loads(line)["feature"] for line in lines[:n]]
+    assert lines[n + 1] == f"6,000 rows, 6,000 with labels, {n} alerts"
+    assert lines[n + 3].startswith("The model relies on 1 feature no longer relevant: age since row ")
     head = next(i for i, line in enumerate(lines) if line.startswith("feature"))
     assert lines[head].split()[:2] == ["feature", "state"]
     assert lines[head + 1].startswith("age      used but no longer relevant")
@@ -128,7 +129,7 @@ def test_continues_from_its_checkpoint(
     assert [json.loads(line) for line in Path(alerts).read_text(encoding="utf-8").splitlines()] == found[
         "alerts"
     ]
-    assert len(found["alerts"]) == 1
+    assert [alert["rule"] for alert in found["alerts"]].count(RULE) == 1
     assert main(["watch", growing, *words, *outputs, "--patience", "7", "--quiet"]) == 1
     assert "whose patience was 500, not 7" in capsys.readouterr().err
 

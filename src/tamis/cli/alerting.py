@@ -24,8 +24,8 @@ class Alerting:
     Parameters
     ----------
     rule : TEXT
-        Condition that raises an alert; may be repeated. [default: a feature is used but no longer relevant, or its psi
-        is above 0.2]
+        Condition that raises an alert; may be repeated. [default: lost or missed features, causes of changed labels,
+        drifts, missing values, errors]
     rules : TOML
         Read the rules from a TOML file, with severity and cool-down.
     on_alert : COMMAND

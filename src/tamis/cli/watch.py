@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tamis.streams import Stream
 
-__all__ = ["watch"]
+__all__ = ["PredictionLog", "watch"]
 
 
 @command(panel="Watching")
@@ -99,7 +99,7 @@ def watch(
         first = next(batches, None)  # the categories of the stream are known from then on
         if first is None and saved.watched is None:
             raise DataError(f"{reading.file!r} has no rows: add rows below its header, or name another file.")
-        log = _Log.find(
+        log = PredictionLog.find(
             stream, prediction, first if task == "classification" else None, has_time=time is not None
         )
         check_names(rules, log.names, task)
@@ -139,7 +139,7 @@ def _check(reading: Reading, task: str, checkpoint: str | None) -> None:
 
 
 @dataclass
-class _Log:
+class PredictionLog:
     """Positions of the features, the prediction and the time in the rows of a stream."""
 
     features: list[int]
@@ -152,7 +152,7 @@ class _Log:
     stream: Stream
 
     @classmethod
-    def find(cls, stream: Stream, prediction: str, first: Any, *, has_time: bool) -> _Log:
+    def find(cls, stream: Stream, prediction: str, first: Any, *, has_time: bool) -> PredictionLog:
         """Find the columns; the first batch shows whether the prediction is a label.
 
         Raises
@@ -214,7 +214,9 @@ def _are_spelled_otherwise(predictions: NDArray[Any], y: NDArray[Any]) -> bool:
     return y.dtype.kind in "US" or (y.dtype.kind in "iuO" and bool(np.abs(predictions).max() >= 1 << 53))
 
 
-def _run(saved: SavedWatch, log: _Log, batches: Iterable[Any], delay: int) -> Iterator[list[dict[str, Any]]]:
+def _run(
+    saved: SavedWatch, log: PredictionLog, batches: Iterable[Any], delay: int
+) -> Iterator[list[dict[str, Any]]]:
     """Yield the alerts of each batch, with the time of its last row."""
     import numpy as np
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tamis._guard import ThreadSafe
+from tamis.watch.hypotheses import STALE
 from tamis.watch.rules import Rule
 
 __all__ = ["AlertLog"]
@@ -32,7 +33,7 @@ class AlertLog(ThreadSafe):
         row: int,
         names: list[str],
         of_feature: Callable[[str, str], Any],
-        performance: Mapping[str, float],
+        performance: Mapping[str, Any],
         first: Mapping[str, float],
         version: int | str | None,
     ) -> list[dict[str, Any]]:
@@ -46,7 +47,8 @@ class AlertLog(ThreadSafe):
                     self._held.pop(key, None)
                 elif self._is_due(key, rule, row):
                     said = rule.sentence(of_feature, performance, first, feature, self._held[key])
-                    alerts.append(_alert(rule, row, self._held[key], feature, version, said))
+                    alert = _alert(rule, row, self._held[key], feature, version, said)
+                    alerts.append(alert | {"cause": _cause(rule, alert["feature"], of_feature, performance)})
         self.alerts = [*self.alerts, *alerts][-_MOST_ALERTS:]
         return alerts
 
@@ -56,6 +58,16 @@ class AlertLog(ThreadSafe):
             return False
         self._last[key] = row
         return True
+
+
+def _cause(
+    rule: Rule, feature: str | None, of_feature: Callable[[str, str], Any], now: Mapping[str, Any]
+) -> str | None:
+    """Return the cause in force, for an alert on a state or another one."""
+    if "state" in rule.names and feature is not None:
+        return STALE if of_feature("state", feature) == STALE else None
+    cause: str = now.get("cause", "none")
+    return cause if cause != "none" else STALE if now.get("evidence of features") else None
 
 
 def _alert(

@@ -12,6 +12,7 @@ name. A comparison with a missing value (NaN) is false. Expressions are parsed a
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import operator
 import re
@@ -42,7 +43,9 @@ _WORDS = {
     "psi": "PSI", "js": "Jensen-Shannon distance", "ks": "Kolmogorov-Smirnov distance", "auc": "AUC",
     "missing": "share of missing values", "missing_before": "share of missing values in the reference",
     "new": "share of new categories", "gone": "number of categories that no longer occur",
-    "r2": "R²", "mae": "mean absolute error", "log_loss": "log loss",
+    "label_drift": "PSI of the labels", "prediction_drift": "PSI of the predictions", "drift": "PSI",
+    "error_increase": "increase of the error", "missing_rise": "increase of the share of missing values",
+    "shift": "change of the mean rank", "r2": "R²", "mae": "mean absolute error", "log_loss": "log loss",
 }  # fmt: skip
 
 
@@ -98,34 +101,35 @@ class Rule:
         return f"Rule({self.text!r}, severity={self.severity!r}, cooldown={self.cooldown})"
 
     def _check(self) -> None:
-        if _DROP.fullmatch(self._body) is None and _walk(self._tree(), self.text) != "truth":
+        if _DROP.fullmatch(self._body) is None and _walk(self._tree, self.text) != "truth":
             raise _unparsable(self.text)
 
+    @functools.cached_property
     def _tree(self) -> ast.expr:
         try:
             return ast.parse(self._body, mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise _unparsable(self.text) from None
 
-    @property
+    @functools.cached_property
     def names(self) -> set[str]:
         """The measures that the rule uses."""
         if (drop := _DROP.fullmatch(self._body)) is not None:
             return {drop[1]}
-        return {node.id for node in ast.walk(self._tree()) if isinstance(node, ast.Name)}
+        return {node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)}
 
-    @property
+    @functools.cached_property
     def features(self) -> list[str]:
         """The features to which the rule refers; "*" for each in turn."""
         if _DROP.fullmatch(self._body) is not None:
             return []
-        calls = [node for node in ast.walk(self._tree()) if isinstance(node, ast.Call)]
+        calls = [node for node in ast.walk(self._tree) if isinstance(node, ast.Call)]
         return list(dict.fromkeys(str(node.args[0].value) for node in calls))  # type: ignore[attr-defined]
 
     def holds(
         self,
         of_feature: Callable[[str, str], Any],
-        performance: Mapping[str, float],
+        performance: Mapping[str, Any],
         before: Mapping[str, float],
         feature: str | None,
     ) -> bool:
@@ -167,12 +171,12 @@ class Rule:
             pairs = zip(node.ops, sides[:-1], sides[1:], strict=True)
             return all(not _is_nan(a, b) and _OPERATORS[type(op)](a, b) for op, a, b in pairs)
 
-        return bool(value(self._tree()))
+        return bool(value(self._tree))
 
     def sentence(
         self,
         of_feature: Callable[[str, str], Any],
-        performance: Mapping[str, float],
+        performance: Mapping[str, Any],
         before: Mapping[str, float],
         feature: str | None,
         since: int,
@@ -190,17 +194,30 @@ class Rule:
                 f"The {_WORDS.get(drop[1], drop[1])} has fallen from {first:.3f} to {now:.3f}, by more than"
                 f" {drop[2]} {after}."
             )
-        tree = self._tree()
+        tree = self._tree
         if isinstance(tree, ast.Compare) and len(tree.ops) == 1 and isinstance(tree.left, ast.Call):
             measure, name = _measure_of(tree.left, feature)
             if measure == "state":
                 reliance = of_feature("reliance", name)
-                return f"{name!r} is {of_feature('state', name)} {after}; {reliance:.1%} of the reliance is on it."
+                state, evidence = (
+                    of_feature("state", name),
+                    performance.get("evidence of features", {}).get(name),
+                )
+                shown = f": {evidence}" * bool(evidence)
+                return f"{name!r} is {state} {after}{shown}; {reliance:.1%} of the reliance is on it."
             relation = _RELATIONS.get(type(tree.ops[0]))
             if relation is not None and isinstance(tree.comparators[0], ast.Constant):
                 word, value = _WORDS.get(measure, measure), of_feature(measure, name)
                 limit: Any = tree.comparators[0].value
                 return f"The {word} of {name!r} is {value:.3g}, {relation} {limit:g} {after}."
+        if self.names == {"cause"}:
+            return f"{performance['cause'].capitalize()} {after}: {performance.get('evidence', '')}."
+        if isinstance(tree, ast.Compare) and len(tree.ops) == 1 and isinstance(tree.left, ast.Name):
+            relation = _RELATIONS.get(type(tree.ops[0]))
+            if relation is not None and isinstance(tree.comparators[0], ast.Constant):
+                word, value = _WORDS.get(tree.left.id, tree.left.id), performance.get(tree.left.id, math.nan)
+                of_model: Any = tree.comparators[0].value
+                return f"The {word} is {value:.3g}, {relation} {of_model:g} {after}."
         found = []
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
@@ -208,7 +225,9 @@ class Rule:
                 value = of_feature(measure, name)
                 found.append(f"{measure} of {name!r} {value if isinstance(value, str) else f'{value:.3g}'}")
             elif isinstance(node, ast.Name) and node.id in performance:
-                found.append(f"{_WORDS.get(node.id, node.id)} {performance[node.id]:.3g}")
+                shown = performance[node.id]
+                shown = shown if isinstance(shown, str) else f"{shown:.3g}"
+                found.append(f"{_WORDS.get(node.id, node.id)} {shown}")
         return f"{self._body} {after}: {', '.join(dict.fromkeys(found))}."
 
 
@@ -233,7 +252,7 @@ def _walk(node: ast.expr, text: str) -> str:
     if isinstance(node, ast.Constant) and type(node.value) in (int, float, str):
         return "text" if isinstance(node.value, str) else "number"
     if isinstance(node, ast.Name):
-        return "number"
+        return "text" if node.id == "cause" else "number"
     if isinstance(node, ast.Call):
         named = len(node.args) == 1 and isinstance(node.args[0], ast.Constant) and not node.keywords
         if named and isinstance(node.func, ast.Name) and isinstance(node.args[0].value, str):  # type: ignore[attr-defined]

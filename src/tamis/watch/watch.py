@@ -51,12 +51,14 @@ from tamis.importance.predictions import is_numeric, outputs
 from tamis.rows.screening import MutualInformation
 from tamis.summaries.quantiles import QuantileSummary
 from tamis.watch.alerts import AlertLog
+from tamis.watch.causes import CauseTest
+from tamis.watch.conditional import ConditionalRelevance
 from tamis.watch.history import History
+from tamis.watch.hypotheses import WEAKENING
 from tamis.watch.input_drift import InputDrift
 from tamis.watch.live_model import LiveModel, ModelInput, returns_probabilities
-from tamis.watch.lost import LostRelevance
 from tamis.watch.pending import PendingRows
-from tamis.watch.performance import Performance, predicted_classes
+from tamis.watch.performance import Performance, order_by_label, predicted_classes
 from tamis.watch.presentation import WatchPresentation
 from tamis.watch.rules import Rule
 from tamis.watch.states import FeatureStates, share
@@ -64,12 +66,24 @@ from tamis.watch.states import FeatureStates, share
 __all__ = ["DEFAULT_RULES", "Watch", "check_rules"]
 
 
-DEFAULT_RULES = ('state("*") == "used but no longer relevant"', 'psi("*") > 0.2 for 500 rows')
+DEFAULT_RULES = (
+    'state("*") == "used but no longer relevant"',
+    'state("*") == "relevant but unused"',
+    'cause != "none"',
+    'drift("*") > 0.2 for 500 rows',
+    'missing_rise("*") > 0.05 for 200 rows',
+    "label_drift > 0.1 for 200 rows",
+    "prediction_drift > 0.2 for 500 rows",
+    "error_increase > 0.05 for 200 rows",
+)
 
 _LEAST_SHARE = 0.05  # smallest value relative to the largest
 _ALPHA = 0.001  # family-wise level to become relevant
 _STAYS = 0.05  # level for each feature to remain relevant
+_MOST_CLASSES = 3  # whose residuals are tested for a relation to unused features
+_MOST_OUTPUTS = 10  # outputs of the model whose drift is measured
 _N_CLASSES = 5  # classes into which a numeric target is binned
+_OF_MODEL = ("cause", "label_drift", "prediction_drift", "error_increase")
 _OF_FEATURE = (
     "relevance",
     "reliance",
@@ -79,6 +93,9 @@ _OF_FEATURE = (
     "ks",
     "missing",
     "missing_before",
+    "missing_rise",
+    "drift",
+    "shift",
     "new",
     "gone",
 )
@@ -94,15 +111,15 @@ class Watch(ThreadSafe, WatchPresentation):
         predictions.
     selector : object with `partial_fit` and `scores_`, optional
         Measures relevance; a copy is used. By default :class:`~tamis.MutualInformation` with `half_life`. A feature
-        is relevant according to `pvalues_` or, without these, if it is selected. The p-values of the default assume
-        independent rows: with autocorrelated labels, an autocorrelated feature may appear relevant.
+        is relevant according to `pvalues_` or, without these, if it is selected. A feature
+        that the model does not use is relevant only given the features used (:mod:`tamis.watch.conditional`).
     importance : IncrementalPFI or IncrementalSAGE, optional
         Measures reliance on a `model`; a copy is used. By default IncrementalPFI with ``loss="change"``.
     input_drift : InputDrift, optional
         A copy is used.
     rules : sequence of Rule or str
-        By default, an alert for each feature that becomes *used but no longer relevant*, or has a PSI above 0.2 for
-        500 rows.
+        By default `DEFAULT_RULES`: features that are *used but no longer relevant* or *relevant but unused*, causes of
+        changed labels, drifts of features, labels and predictions, more missing values, and more errors.
     task : {"classification", "regression"}, default="classification"
     classes : array-like, optional
         The labels, in the order of the columns of probabilities; by default those of the model, or 0, 1, ...
@@ -115,15 +132,18 @@ class Watch(ThreadSafe, WatchPresentation):
     patience : int, default=500
         Number of rows for which a state must last; four times as many for "used but no longer relevant" if the test of
         `rows_per_false_alarm` is active, which detects it sooner.
+    season : int or None, default=None
+        Number of rows of a season, such as a day or a week, whose course is not a drift of inputs, labels or errors.
     window : int, default=1000
         Number of labelled rows over which the performance is measured.
     max_pending : int, default=10000
         Largest number of rows with delayed labels; beyond it, the oldest are dropped.
     rows_per_false_alarm : float or None, default=50_000
-        With a classifier as model, a sequential test (:mod:`tamis.watch.lost`) detects within 20 to 400 rows a feature
-        that is used but no longer relevant, so that its state changes without `patience`. This parameter is the mean
-        number of labelled rows between two false alarms for a calibrated model, at least 100. The test takes up to 21
-        predictions per labelled row and starts after 1,200 labelled rows of the first model. None disables it.
+        With probabilities or numbers as predictions, sequential tests (:mod:`tamis.watch.causes`) detect a feature that
+        is used but no longer relevant, so that its state changes without `patience`, and other causes of a change. This
+        parameter is the mean number of labelled rows between two false alarms for a calibrated model, at least 100. The
+        tests take up to 21 predictions per labelled row and start after 1,200 labelled rows of the first model. None
+        disables them.
     random_state : int or None, default=0
         Seed of the default importance and of the test.
 
@@ -159,8 +179,11 @@ class Watch(ThreadSafe, WatchPresentation):
     ...     alerts = watch.update(X[start : start + 100], y=y[start : start + 100])
     >>> [row["state"] for row in watch.table()]
     ['used but no longer relevant', 'used and relevant', 'relevant but unused', 'neither']
-    >>> [(alert["feature"], alert["rule"]) for alert in watch.alerts_]
-    [('0', 'state("*") == "used but no longer relevant"')]
+    >>> for alert in watch.alerts_:
+    ...     print(alert["feature"], alert["rule"], alert["cause"], sep=" | ")
+    0 | state("*") == "used but no longer relevant" | used but no longer relevant
+    None | error_increase > 0.05 for 200 rows | used but no longer relevant
+    2 | state("*") == "relevant but unused" | None
     """
 
     _shapes = "n_rows_ in [0, 2**62)  n_labelled_ in [0, 2**62)"
@@ -179,6 +202,7 @@ class Watch(ThreadSafe, WatchPresentation):
         categorical: Any = None,
         half_life: float = 500,
         patience: int = 500,
+        season: int | None = None,
         window: int = 1000,
         max_pending: int = 10_000,
         rows_per_false_alarm: float | None = 50_000,
@@ -192,6 +216,8 @@ class Watch(ThreadSafe, WatchPresentation):
             )
         check_number("half_life", half_life, low=1.0)
         check_number("patience", patience, low=0, integer=True)
+        if season is not None:
+            check_number("season", season, low=2, integer=True)
         check_number("window", window, low=2, integer=True)
         check_number("max_pending", max_pending, low=1, integer=True)
         if isinstance(rules, str) or not all(isinstance(rule, Rule | str) for rule in rules):
@@ -207,12 +233,15 @@ class Watch(ThreadSafe, WatchPresentation):
             raise ValueError(f"feature_names must not repeat a name, got {short_repr(self.feature_names)}.")
         self.classes = None if classes is None else as_classes(classes)
         self.patience, self.window, self.max_pending = int(patience), int(window), int(max_pending)
+        self.season = season
         self.model = model
         self.model_version: int | str | None = None
         self._importance = copy.deepcopy(importance) or IncrementalPFI(
             loss="change", half_life=half_life, random_state=random_state
         )
         self._selector, self._input_drift = copy.deepcopy(selector), copy.deepcopy(input_drift)
+        self._has_own_selector = selector is None
+        self._marginal: ConditionalRelevance | None = None
         self._of_predictions: Any = None  # the selector applied to the predictions
         self.n_rows_ = self.n_labelled_ = self.n_dropped_ = self.n_unknown_ = 0
         self._names: list[str] = []
@@ -221,13 +250,16 @@ class Watch(ThreadSafe, WatchPresentation):
         self._labels: Array = np.empty(0, dtype=np.int64)  # predicted labels
         self._pending = PendingRows(self.max_pending)
         self._states, self._history = FeatureStates(0, self.patience), History(0)
-        self._lost: LostRelevance | None = None
+        self._lost: CauseTest | None = None
         self._input = ModelInput()
         self._has_probabilities: bool | None = None  # of a function; None until the first row
         self._performance = Performance(task, self.window, np.empty(0, dtype=np.int64))
         self._target_quantiles, self._prediction_quantiles = (
             QuantileSummary(1, 1, dtype=np.float64) for _ in range(2)
         )
+        self._conditional: ConditionalRelevance | None = None
+        self._drift_of_predictions: InputDrift | None = None
+        self._drift_of_labels: InputDrift | None = None  # of labels and of errors
         self._alert_log = AlertLog([rule if isinstance(rule, Rule) else Rule(rule) for rule in rules])
 
     def __repr__(self) -> str:
@@ -277,7 +309,7 @@ class Watch(ThreadSafe, WatchPresentation):
         Returns
         -------
         list of dict
-            The new alerts: rule, severity, feature, row, version of the model and message.
+            The new alerts: rule, severity, feature, row, version of the model, cause and message.
 
         Raises
         ------
@@ -346,6 +378,11 @@ class Watch(ThreadSafe, WatchPresentation):
         values = self._predictions(X, predictions)
         assert self._input_drift is not None
         self._input_drift.update(X)
+        if self._drift_of_predictions is None:
+            self._drift_of_predictions = self._new_drift([0] if self._kind == "label" else [])
+        self._drift_of_predictions.update(
+            values[:, -_MOST_OUTPUTS:] if values.shape[1] != 2 else values[:, 1:]
+        )
         self.n_rows_ += len(X)
         if self.model is None:
             codes = self._classes_of(values, self._prediction_quantiles)
@@ -380,13 +417,14 @@ class Watch(ThreadSafe, WatchPresentation):
         declared = columns_of(self.categorical, n_features, names).tolist()
         self._categories = sorted({*declared, *self._input.categories})
         if self._input_drift is None:
-            self._input_drift = InputDrift(half_life=self.half_life, categorical=self._categories)
-        if self._selector is None:
+            self._input_drift = self._new_drift(self._categories)
+        self._drift_of_labels = self._new_drift([0, 1] if self.task == "classification" else [])
+        if self._has_own_selector:
             self._selector = self._default_selector()
         self._states = FeatureStates(n_features, self.patience)
         self._history = History(n_features)
-        if self.rows_per_false_alarm is not None and self.task == "classification":
-            self._lost = LostRelevance(n_features, self.rows_per_false_alarm, self.random_state)
+        if self.rows_per_false_alarm is not None:
+            self._lost = CauseTest(n_features, self.rows_per_false_alarm, self.random_state)
         classes = getattr(self.model, "classes_", None) if self.classes is None else self.classes
         self._performance = Performance(
             self.task, self.window, np.empty(0, dtype=np.int64) if classes is None else np.array(classes)
@@ -405,8 +443,11 @@ class Watch(ThreadSafe, WatchPresentation):
         if not self._pending.fits(len(self._names), -high if self._kind == "number" else 0.0, high):
             raise state_error("The pending rows of a Watch do not fit its features or predictions")
 
+    def _new_drift(self, categorical: list[int]) -> InputDrift:
+        return InputDrift(half_life=self.half_life, categorical=categorical, season=self.season)
+
     def _default_selector(self) -> Any:
-        # With "auto", a drift of the classes is treated as dependence of the labels, which raises all p-values.
+        # Its scores measure relevance; its p-values are not used, except for the logged predictions.
         return MutualInformation(
             1, half_life=self.half_life, categorical=self._categories or None, dependence="independent"
         )
@@ -473,27 +514,113 @@ class Watch(ThreadSafe, WatchPresentation):
             codes = self._performance.codes(self._labels[values[:, 0].astype(np.int64)])
             predicted = codes[:, None].astype(np.float64)
         self._performance.update(target, predicted, kind)
+        self._add_errors(target, predicted)
         if self.model is not None and self._importance.loss != "change":
             self._importance.update(self._live_model(X), X, y, model_version=self.model_version)
         classes = target
         if self.task == "regression":
             classes = self._classes_of(target[:, None], self._target_quantiles)
         self._selector = _learn(self._selector, X, classes)
-        ages = self._find_lost(X, y)
-        relevant = self._is_relevant(self._selector, self._states.is_relevant)
+        ages = self._find_causes(X, values, y)
+        relevant = self._is_relevant(
+            self._selector, self._states.is_relevant, self._marginal_pvalues(X, target)
+        )
         used = self._is_used(self._states.is_used)
         if relevant is not None and used is not None:
             lost = False if self._lost is None else self._lost.lost
-            self._states.update(used, relevant & ~np.asarray(lost), self.n_rows_, ages)
+            relevant = np.where(
+                used, relevant & ~np.asarray(lost), self._is_informative(X, predicted, target, used)
+            )
+            has_cause = self._lost is not None and self._lost.cause in WEAKENING
+            shares = share(self._relevances() * used)
+            self._states.update(
+                used,
+                relevant,
+                self.n_rows_,
+                ages,
+                shares,
+                has_cause=has_cause,
+                is_tested=self.model is not None,
+            )
 
-    def _find_lost(self, X: Floats, y: Array) -> Ints | None:
-        """Return for each feature the number of rows since it was last relevant, if detected now; otherwise 0."""
-        if self._lost is None or self.model is None or is_numeric("auto", model := self._live_model(X)):
+    def _marginal_pvalues(self, X: Floats, target: Array) -> Floats | None:
+        """Return the p-value of the dependence of the label on each feature, for rows that depend on one another.
+
+        None if a selector was passed, which has p-values of its own.
+        """
+        if not self._has_own_selector:
             return None
-        names = self._names if self._has_names else None
-        return np.array(self._lost.update(model, X, y, names, self._reliances()), dtype=np.int64)
+        values = np.asarray(target, dtype=np.float64)[:, None]
+        if self.task == "classification":
+            values = (target[:, None] == np.arange(_MOST_CLASSES)).astype(np.float64)
+        if self._marginal is None:
+            self._marginal = ConditionalRelevance(X.shape[1], values.shape[1], self.half_life)
+        self._marginal.update(X, np.empty((len(X), 0)), values, np.empty(0, dtype=np.int64))
+        return self._marginal.pvalues()
 
-    def _is_relevant(self, selector: Any, was: Mask) -> Mask | None:
+    def _is_informative(self, X: Floats, predicted: Floats, target: Array, used: Mask) -> Mask:
+        """Return which features the label depends on given the predictions and the features used."""
+        if self._kind == "number":
+            residuals = (target - predicted[:, 0])[:, None]
+            if self._performance.measures()["mae"] > 0.0:  # a single large error must not decide
+                most = 6.0 * self._performance.measures()["mae"]
+                residuals = np.clip(residuals, -most, most)
+            given = predicted
+        else:
+            n_classes = max(len(self._performance.classes), 2)
+            if self._kind == "score":
+                order = order_by_label(self._performance.classes)
+                first, given = order[-1] if order else 0, predicted
+                residuals = (target == first)[:, None] - predicted
+            else:
+                given = (
+                    predicted
+                    if predicted.shape[1] > 1
+                    else np.eye(n_classes)[predicted[:, 0].astype(np.int64)]
+                )
+                residuals = (target[:, None] == np.arange(given.shape[1])) - given
+                first_class = given.shape[1] == 2
+                given, residuals = (
+                    given[:, first_class : 1 + _MOST_CLASSES],
+                    residuals[:, first_class : 1 + _MOST_CLASSES],
+                )
+        reliance = np.nan_to_num(self._reliances(), nan=0.0)
+        order_of_use = np.argsort(-reliance, kind="stable")
+        if self._conditional is None or self._conditional.n_outputs != residuals.shape[1]:
+            self._conditional = ConditionalRelevance(X.shape[1], residuals.shape[1], self.half_life)
+        self._conditional.update(X, given, residuals, order_of_use[used[order_of_use]])
+        was = self._states.is_relevant
+        return np.asarray(self._conditional.pvalues() < np.where(was, _STAYS, _ALPHA / X.shape[1]))
+
+    def _find_causes(self, X: Floats, values: Floats, y: Array) -> Ints | None:
+        """Return for each feature the number of rows since it was last relevant, if detected now; otherwise 0.
+
+        None if no test detects it, since predictions are labels.
+        """
+        classes = self._performance.classes
+        if self._lost is None or self._kind == "label" or (self._kind == "score" and len(classes) != 2):
+            return None
+        labels, target = None, y
+        if self._kind == "score":
+            values, labels = np.column_stack([1.0 - values, values]), classes[order_by_label(classes)]
+        elif self._kind == "probabilities":
+            labels = classes[: values.shape[1]]
+        else:
+            target = self._performance.codes(y)
+        model = None if self.model is None else self._live_model(X)
+        ages = self._lost.update(
+            X,
+            target,
+            values,
+            model,
+            labels,
+            self._names,
+            reliance=self._reliances(),
+            has_names=self._has_names,
+        )
+        return np.array(ages, dtype=np.int64)
+
+    def _is_relevant(self, selector: Any, was: Mask, pvalues: Floats | None = None) -> Mask | None:
         """Return which features are relevant by a selector; None before two classes are seen.
 
         The threshold to become relevant is stricter than that to cease to be relevant; with a single threshold, a
@@ -502,7 +629,7 @@ class Watch(ThreadSafe, WatchPresentation):
         if selector is None or getattr(selector, "warming_up_", False):
             return None
         scores = np.nan_to_num(np.asarray(selector.scores_, dtype=np.float64), nan=0.0)
-        pvalues = getattr(selector, "pvalues_", None)
+        pvalues = getattr(selector, "pvalues_", None) if pvalues is None else pvalues
         level = np.where(was, _STAYS, _ALPHA / len(scores))
         passes = selector.get_support() if pvalues is None else np.asarray(pvalues) < level
         return np.asarray(passes & _is_large(scores, was))
@@ -518,8 +645,49 @@ class Watch(ThreadSafe, WatchPresentation):
         self._history.add(self.n_rows_, values["relevance"], values["reliance"])
         return self._alert_log.update(
             self.n_rows_, self._names, lambda measure, name: values[measure][position[name]],
-            self._performance.measures(), self._performance.first, self.model_version,
+            self._performance.measures() | self._cause() | self._drifts_of_model(), self._performance.first,
+            self.model_version,
         )  # fmt: skip
+
+    def _add_errors(self, target: Array, predicted: Floats) -> None:
+        """Add labels and the errors of the predictions to their drift."""
+        classes = self._performance.classes
+        if self._kind == "number":
+            errors = np.abs(target - predicted[:, 0])
+        elif self._kind == "score":
+            order = np.array([*order_by_label(classes), 0, 0], dtype=np.int64)
+            errors = target != np.where(predicted[:, 0] > 0.5, order[len(classes) - 1], order[0])
+        else:
+            errors = target != predicted_classes(predicted, self._kind)
+        assert self._drift_of_labels is not None
+        self._drift_of_labels.update(np.column_stack([target, errors]).astype(np.float64))
+
+    def _drifts_of_model(self) -> dict[str, Any]:
+        """Return the drift of predictions, labels and errors, each with a sentence."""
+        if self._drift_of_labels is None or self._drift_of_predictions is None:
+            return {}
+        labels, now, first = (
+            self._drift_of_labels.measures(),
+            self._performance.measures(),
+            self._performance.first,
+        )
+        found: dict[str, Any] = {"prediction_drift": math.nan, "label_drift": math.nan, "error_increase": 0.0}
+        if self._drift_of_predictions.is_ready:
+            found["prediction_drift"] = float(self._drift_of_predictions.measures()["drift"].max())
+        if self._drift_of_labels.is_ready:
+            found["label_drift"] = float(labels["drift"][0])
+        if first and self._drift_of_labels.is_ready and labels["shift"][1] > 0.0:
+            if self.task == "classification":
+                found["error_increase"] = first["accuracy"] - now["accuracy"]
+            else:
+                found["error_increase"] = (now["mae"] - first["mae"]) / max(first["mean_mae"], 1e-300)
+        return found
+
+    def _cause(self) -> dict[str, Any]:
+        if self._lost is None:
+            return {"cause": "none"}
+        lost = {self._names[j]: self._lost.evidence for j in np.flatnonzero(self._lost.lost)}
+        return {"cause": self._lost.cause, "evidence": self._lost.evidence, "evidence of features": lost}
 
     # -- reading -------------------------------------------------------------------------------------------
 
@@ -611,7 +779,7 @@ def check_rules(rules: Sequence[Rule], features: Sequence[str], task: str) -> No
                 f"The rule {rule.text!r} names {unknown[0]!r}, which is not a feature: the features are"
                 f" {short_repr(list(features))}."
             )
-        unknown = sorted(rule.names - set(measures) - set(_OF_FEATURE))
+        unknown = sorted(rule.names - {*measures, *_OF_MODEL, *_OF_FEATURE})
         if unknown:
             raise ValueError(
                 f"The rule {rule.text!r} names {unknown[0]!r}, which is not a measure: the measures are"

@@ -5,8 +5,8 @@ import pytest
 
 import tamis
 from tamis import Watch
-from tamis.watch.lost import LostRelevance, _advance
-from tests.twins.lost import first_alarm
+from tamis.watch.causes import CauseTest, _advance
+from tests.twins.causes import first_alarm
 
 
 class Model:
@@ -33,14 +33,22 @@ def labels(model, X, seed):
 def test_equals_its_twin(rng, drift):
     raw = rng.normal(-0.15, 0.8, size=(400, 6))
     raw[150:, 2] += drift
-    theta, tested = np.array([1.0, 0.8, 0.9, 0.7]), np.array([True, True])
-    for limit, shortest in ((3.0, 1), (3.0, 60), (8.0, 20)):
-        state = (np.full((2, 4), -700.0), np.zeros(4), np.zeros(4, dtype=np.int64), np.zeros((4, 4)))
-        found = _advance(raw, 0, theta, tested, limit, *state, shortest)
-        expected = first_alarm(raw.tolist(), theta.tolist(), tested.tolist(), limit, shortest)
-        assert found == ((-1, -1) if expected is None else expected)
-        if limit == 3.0 and drift > 0:
-            assert expected is not None
+    theta, group = np.array([1.0, 0.8, 0.9, 0.7, 1.0, 0.6]), np.array([0, 0, 1, 1, 2, 2])
+    for tested in ([True, True, True], [True, True, False], [False, True, False]):
+        for limit, shortest in ((3.0, 1), (3.0, 60), (8.0, 20)):
+            state = (np.full(6, -700.0), np.zeros(6), np.zeros(6, dtype=np.int64))
+            found = _advance(raw, 0, 400, theta, group, np.array(tested), limit, *state, shortest)
+            expected = first_alarm(raw.tolist(), theta.tolist(), group.tolist(), tested, limit, shortest)
+            assert found == ((-1, -1) if expected is None else expected)
+            if limit == 3.0 and drift > 0 and tested[0]:
+                assert expected is not None
+
+
+def update(test, model, X, y, reliance):
+    """Add rows to a test, with the predictions of a model."""
+    values = model.predict_proba(X)
+    names = [str(j) for j in range(X.shape[1])]
+    return test.update(X, y, values, model, model.classes_, names, reliance=np.asarray(reliance, dtype=float))
 
 
 @pytest.mark.slow
@@ -55,7 +63,7 @@ def test_finds_the_feature_within_100_rows_and_its_return(weights):
     shown[4000:6000, 1] = np.roll(
         X[4000:6000, 1], 7
     )  # the label depends on values that the model does not see
-    watch, found = Watch(model), []
+    watch, found = Watch(model, rules=['state("*") == "used but no longer relevant"']), []
     for start in range(0, 8000, 20):
         rows = slice(start, start + 20)
         found += watch.update(shown[rows], y=y[rows])
@@ -63,7 +71,7 @@ def test_finds_the_feature_within_100_rows_and_its_return(weights):
             assert found == []
     [alert] = found
     assert alert["feature"] == "1"
-    assert 4040 <= alert["row"] <= 4140
+    assert 4040 <= alert["row"] <= 4160
     states = [row["state"] for row in watch.table()]
     assert states[:3] == ["used and relevant"] * 3  # 2,000 rows after it is relevant again
 
@@ -85,15 +93,15 @@ def test_a_new_model_is_tested_afresh_and_a_saved_state_continues():
     X = np.random.default_rng(5).normal(size=(3000, 2))
     y = labels(model, X, 6)
     X[2500:, 0] = np.roll(X[2500:, 0], 3)
-    test = LostRelevance(2, 50_000, 0)
+    test = CauseTest(2, 50_000, 0)
     for i in range(0, 2500, 100):
-        test.update(model, X[i : i + 100], y[i : i + 100], None, np.array([2.0, 1.0]))
+        update(test, model, X[i : i + 100], y[i : i + 100], [2.0, 1.0])
     assert test.is_testing
     assert not test.lost.any()
     other = tamis.loads(tamis.dumps(test))
     for one in (test, other):
         starts = range(2500, 2700, 50)
-        ages = [one.update(model, X[i : i + 50], y[i : i + 50], None, np.ones(2)) for i in starts]
+        ages = [update(one, model, X[i : i + 50], y[i : i + 50], np.ones(2)) for i in starts]
         assert np.array(ages)[:, 1].tolist() == [0] * 4
         assert 20 <= np.max(ages) <= 60
         assert one.lost.tolist() == [True, False]
@@ -104,33 +112,30 @@ def test_a_new_model_is_tested_at_once_with_the_calibration_of_the_one_before():
     model, other = Model([2.0, 1.5, 0.0]), Model([0.0, 1.5, 2.0])
     X = np.random.default_rng(5).normal(size=(4000, 3))
     y = labels(model, X, 6)
-    test = LostRelevance(3, 50_000, 0)
+    test = CauseTest(3, 50_000, 0)
 
-    def update(model, first, last, reliance):
-        return [
-            test.update(model, X[i : i + 50], y[i : i + 50], None, np.array(reliance))
-            for i in range(first, last, 50)
-        ]
+    def watch(model, first, last, reliance):
+        return [update(test, model, X[i : i + 50], y[i : i + 50], reliance) for i in range(first, last, 50)]
 
-    update(model, 0, 1500, [2.0, 1.5, 0.0])
+    watch(model, 0, 1500, [2.0, 1.5, 0.0])
     theta = test._theta.copy()
     test.restart()
     assert test.is_testing
-    assert not np.any(update(model, 1500, 1800, [2.0, 1.5, 0.0]))
+    assert not np.any(watch(model, 1500, 1800, [2.0, 1.5, 0.0]))
     np.testing.assert_array_equal(test._theta, theta)
-    X[1800:1900, 0] = np.roll(X[1800:1900, 0], 3)
-    assert np.max(update(model, 1800, 1900, [2.0, 1.5, 0.0])) > 0
+    X[1800:2100, 0] = np.roll(X[1800:2100, 0], 3)
+    assert np.max(watch(model, 1800, 2100, [2.0, 1.5, 0.0])) > 0
     assert test.lost.tolist() == [True, False, False]
 
     # A model of other features: those in common keep their calibration, the others are tested when they have one.
     test.restart()
-    y[1900:] = labels(other, X[1900:], 7)
-    update(other, 1900, 2200, [0.0, 1.5, 2.0])
+    y[2100:] = labels(other, X[2100:], 7)
+    watch(other, 2100, 2400, [0.0, 1.5, 2.0])
     assert test._features.tolist() == [1, 2]
-    assert test._tested.tolist() == [True, False]
+    assert test._tested.tolist() == [True, False, True, True, True]
     np.testing.assert_array_equal(test._theta[:2], theta[2:4])
-    assert not np.any(update(other, 2200, 3200, [0.0, 1.5, 2.0]))
-    assert test._tested.tolist() == [True, True]
+    assert not np.any(watch(other, 2400, 3400, [0.0, 1.5, 2.0]))
+    assert test._tested.tolist() == [True] * 5
     assert not test.lost.any()
 
 
@@ -155,15 +160,15 @@ def test_the_order_and_the_number_of_the_classes_may_change():
         def predict_proba(self, X):
             return np.column_stack([super().predict_proba(X), np.zeros(len(X))])
 
-    tests = LostRelevance(2, 50_000, 0), LostRelevance(2, 50_000, 0)
+    tests = CauseTest(2, 50_000, 0), CauseTest(2, 50_000, 0)
     for i in range(0, 2000, 100):
         for test, models in zip(tests, ([model, model], [model, Reversed()]), strict=True):
-            test.update(models[i // 100 % 2], X[i : i + 100], y[i : i + 100], None, np.ones(2))
+            update(test, models[i // 100 % 2], X[i : i + 100], y[i : i + 100], np.ones(2))
     assert tamis.dumps(tests[0]) == tamis.dumps(tests[1])
-    tests[0].update(Three(), X[2000:2100], y[2000:2100], None, np.ones(2))
+    update(tests[0], Three(), X[2000:2100], y[2000:2100], np.ones(2))
     assert not tests[0].is_testing
     for i in range(2100, 3000, 100):
-        tests[0].update(Three(), X[i : i + 100], y[i : i + 100], None, np.ones(2))
+        update(tests[0], Three(), X[i : i + 100], y[i : i + 100], np.ones(2))
     assert tests[0].is_testing
 
 
@@ -172,9 +177,9 @@ def test_a_class_that_the_model_does_not_know_is_counted():
     X = np.random.default_rng(7).normal(size=(1500, 2))
     y = labels(model, X, 8)
     y[::50] = 7
-    test = LostRelevance(2, 50_000, 0)
+    test = CauseTest(2, 50_000, 0)
     for i in range(0, 1500, 100):
-        test.update(model, X[i : i + 100], y[i : i + 100], None, np.ones(2))
+        update(test, model, X[i : i + 100], y[i : i + 100], np.ones(2))
     assert np.isfinite(test._level).all()
     assert math.isclose(test._shares.sum(), 1.0)
 

@@ -1,0 +1,157 @@
+r"""Whether the label depends on a feature given what the model uses: a test of generalised covariance.
+
+Let r be the residuals of the predictions (the indicator of a class minus its probability, or the target minus its
+prediction), s a score of a feature that the model does not use (its standardized value, or the absolute value of that),
+and Z the predictions and the scores of the ten features on which the model relies most. If label and feature are
+independent given Z, the products
+
+    g = (r - E[r | Z]) (s - E[s | Z])
+
+have a mean of 0 (Shah, Peters, The hardness of conditional independence testing and the generalised covariance measure,
+Annals of Statistics 48(3), 2020). Both means are linear in Z, with coefficients from earlier rows that fade with
+`half_life`. A copy of a used feature has no residual score, so it is not relevant, and neither is a feature that
+depends on the label through used features alone.
+
+The p-value compares the faded mean of g with its error by Student's t. The long-run variance of g is estimated from
+blocks (:mod:`tamis.watch.long_run`), so rows may depend on one another; while it is undetermined, the p-value is 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.special
+
+from tamis._guard import ThreadSafe
+from tamis._validation import Floats, Ints
+from tamis.watch.long_run import LongRunVariance
+
+__all__ = ["ConditionalRelevance"]
+
+
+_MOST_USED = 10
+_EVERY = 500  # rows between two estimates of the coefficients and of the variances
+_LEAST = 0.02  # of the variance of a score; below, the used features determine it
+_FAR = 3.0
+_RIDGE = 1.0
+
+
+class ConditionalRelevance(ThreadSafe):
+    """The p-value of the dependence of the label on each feature, given the predictions and the features used.
+
+    Parameters
+    ----------
+    n_features, n_outputs : int
+        Number of columns, and of residuals per row.
+    half_life : float
+
+    Examples
+    --------
+    The model uses the first feature, which the second one copies; the label depends on the third one, too:
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(4000, 4))
+    >>> X[:, 1] = X[:, 0]
+    >>> y, predictions = X[:, 0] + X[:, 2] + rng.normal(size=4000), X[:, :1]
+    >>> test = ConditionalRelevance(4, 1, half_life=500)
+    >>> for i in range(0, 4000, 100):
+    ...     test.update(X[i : i + 100], predictions[i : i + 100], y[i : i + 100, None], np.array([0]))
+    >>> (test.pvalues() < 0.001).tolist()
+    [False, False, True, False]
+    """
+
+    _shapes = (
+        "_n in [0, 2**62)  _used (u) int64 in [0, j)  _centre (j) float  _square (j) float in [0, inf)  _weight float"
+        "  _gram (z, z) float  _of_scores (z, 2*j) float  _of_residuals (z, c) float  _slopes (z, 2*j+c) float"
+        "  _mean (c, 2*j) float  _spread (2, 2*j) float in [0, inf)  _weights (2) float in [0, inf)  _series (its own)"
+    )
+
+    def __init__(self, n_features: int, n_outputs: int, half_life: float) -> None:
+        self.half_life = float(half_life)
+        self._n, self._weight = 0, 0.0
+        self._centre, self._square = np.zeros(n_features), np.zeros(n_features)
+        self.n_outputs = n_outputs
+        self._start(np.empty(0, dtype=np.int64), n_outputs)
+
+    def _start(self, used: Ints, n_predictions: int) -> None:
+        """Begin anew, for other features that the model uses."""
+        n_features, z = len(self._centre), 1 + n_predictions + 2 * len(used)
+        self._used = used
+        self._gram, self._of_scores = np.zeros((z, z)), np.zeros((z, 2 * n_features))
+        self._of_residuals = np.zeros((z, self.n_outputs))
+        self._slopes: Floats = np.zeros((z, 2 * n_features + self.n_outputs))
+        self._mean = np.zeros((self.n_outputs, 2 * n_features))
+        self._spread, self._weights = np.zeros((2, 2 * n_features)), np.zeros(2)
+        self._series = LongRunVariance(self.n_outputs * 2 * n_features)
+        self._n = 0
+
+    def update(self, X: Floats, predictions: Floats, residuals: Floats, used: Ints) -> None:
+        """Add labelled rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+        predictions : ndarray of shape (n_rows, n_predictions)
+        residuals : ndarray of shape (n_rows, n_outputs)
+        used : ndarray of shape (n_used,)
+            The features that the model uses, the most important one first.
+        """
+        used = np.sort(used[:_MOST_USED])
+        if not np.isin(used, self._used).all() or self._gram.shape[0] != 1 + predictions.shape[1] + 2 * len(
+            self._used
+        ):
+            self._start(used, predictions.shape[1])
+        for start in range(0, len(X), _EVERY):
+            rows = slice(start, start + _EVERY)
+            self._add(X[rows], predictions[rows], residuals[rows])
+
+    def _add(self, X: Floats, predictions: Floats, residuals: Floats) -> None:
+        n, missing = len(X), np.isnan(X)
+        keep = 0.5 ** (1.0 / self.half_life)
+        fading, faded = keep ** np.arange(n - 1, -1, -1.0), keep**n
+        self._weight = faded * self._weight + fading.sum()
+        rest = np.where(missing, self._centre, X)
+        step = fading @ (rest - self._centre) / self._weight
+        self._centre = self._centre + step
+        self._square = faded * self._square + fading @ (rest - self._centre) ** 2
+        scale = np.sqrt(self._square / self._weight)
+        z = np.where(missing | (scale <= 0.0), 0.0, (rest - self._centre) / np.where(scale > 0.0, scale, 1.0))
+        z = np.clip(z, -_FAR, _FAR)
+        scores = np.column_stack([z, np.abs(z) - 0.8])
+        columns = np.concatenate([self._used, self._used + X.shape[1]])
+        given = np.column_stack([np.ones(n), predictions, scores[:, columns]])
+        rest_of_scores = scores - given @ self._slopes[:, : scores.shape[1]]
+        products = (residuals - given @ self._slopes[:, scores.shape[1] :])[:, :, None] * rest_of_scores[
+            :, None
+        ]
+        if self._n >= _EVERY:  # there are coefficients
+            self._mean = faded * self._mean + np.einsum("n,ncs->cs", fading, products)
+            self._spread = faded * self._spread + np.stack([fading @ scores**2, fading @ rest_of_scores**2])
+            self._weights = np.array([faded, faded**2]) * self._weights + [fading.sum(), (fading**2).sum()]
+            self._series.update(products.reshape(n, -1))
+        weighted = given * fading[:, None]
+        self._gram = faded * self._gram + weighted.T @ given
+        self._of_scores = faded * self._of_scores + weighted.T @ scores
+        self._of_residuals = faded * self._of_residuals + weighted.T @ residuals
+        before, self._n = self._n, self._n + n
+        if self._n // _EVERY > before // _EVERY:
+            both = np.column_stack([self._of_scores, self._of_residuals])
+            self._slopes = np.asarray(
+                np.linalg.solve(self._gram + _RIDGE * np.eye(len(self._gram)), both), np.float64
+            )
+            self._series.estimate(at_once=self._n < 8 * _EVERY)
+
+    def pvalues(self) -> Floats:
+        """Return the p-value of each feature, 1 for those that the model uses."""
+        n_features = len(self._centre)
+        if not self._weights[0]:
+            return np.ones(n_features)
+        V = self._series.variance.reshape(self._mean.shape)
+        total, squares = self._weights
+        error = np.sqrt(np.where(V > 0.0, V, np.inf) * squares) / total
+        t = np.abs(self._mean / total) / error
+        tails = 2.0 * scipy.special.stdtr(np.maximum(self._series.freedom, 1.0).reshape(t.shape), -t)
+        is_open = self._spread[1] > _LEAST * self._spread[0]
+        tails = np.where(np.isnan(tails) | ~is_open, 1.0, tails)
+        values = np.minimum(1.0, tails.min(axis=0).reshape(2, n_features).min(axis=0) * 2 * len(self._mean))
+        values[self._used] = 1.0
+        return np.asarray(values)

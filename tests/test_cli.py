@@ -772,6 +772,7 @@ def test_options_of_the_page_exist():
         "list",
         "datasets",
         "watch",
+        "retire",
     ):
         helped = CliRunner().invoke(app(), [command, "--help"], env={"COLUMNS": "200"}).output
         options |= set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", helped))

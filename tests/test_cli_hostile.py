@@ -42,6 +42,7 @@ LINES = {
     "acquire": [["model\x07.tamis"], ["model\x07.tamis", "--json"]],
     "follow": [[FILE, "--label", STATE, "--idle", "0", "--every", "100", "--report", "follow\x07.html"]],
     "watch": [[*TABLE, "--prediction", HEAT], [*TABLE, "--prediction", "no\x1b[2Jcolumn"]],
+    "retire": [[*TABLE, "--prediction", HEAT], [*TABLE, "--prediction", "no\x1b[2Jcolumn"]],
     "generate": [["SEA", "--rows", "20", "--out", "ma\x1b[31mde.csv"], ["SE\x1b[2JA", "--out", "x.csv"]],
     "list": [[]],
     "warm-up": [["no\x1b[2Jmethod"]],

@@ -90,7 +90,7 @@ def options_that_write():
     root = typer.main.get_command(app())
     begins = {
         "demo": ("demo",), "generate": ("generate", "SEA", "--rows", "50"),
-        "watch": ("watch", *FILE, "--prediction", "heat"),
+        "watch": ("watch", *FILE, "--prediction", "heat"), "retire": ("retire", *FILE, "--prediction", "heat"),
     }  # fmt: skip
     for name, command in root.commands.items():
         options = [option.opts[0] for option in command.params if option.metavar in ("FILE", "FOLDER")]

@@ -30,8 +30,8 @@ __all__ = ["app", "main"]
 # Commands in the order in which help shows them, and their modules.
 _COMMANDS = {
     **dict.fromkeys(
-        ("demo", "look", "recommend", "run", "follow", "watch", "compare", "generate", "screen", "columns", "train",
-         "acquire", "freeze", "warm-up")
+        ("demo", "look", "recommend", "run", "follow", "watch", "retire", "compare", "generate", "screen", "columns",
+         "train", "acquire", "freeze", "warm-up")
     ),
     "list": "listing",
     "datasets": "listing",

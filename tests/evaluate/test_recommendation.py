@@ -112,6 +112,15 @@ def test_the_smallest_behind_the_best_by_at_most_the_tolerance_with_one_standard
     assert _smallest([best, wide], scale=10.0) == (best, wide)  # of losses that are ten times as large
 
 
+def test_a_lucky_candidate_does_not_change_the_learner():
+    every = candidate("none", 40, 0.15 + NOISE)
+    other = candidate("none", 40, 0.17 + NOISE, "naive-bayes")
+    lucky = candidate("fires", 2, 0.149 + np.tile([0.05, -0.05, -0.05, 0.05], 13)[:50], "naive-bayes")
+    assert _smallest([every, other, lucky]) == (every, every)
+    better = candidate("fires", 2, 0.12 - NOISE, "naive-bayes")
+    assert _smallest([every, other, better]) == (better, better)
+
+
 def test_of_candidates_of_one_size_the_better_is_chosen_and_one_at_the_error_counts():
     best, worse = candidate("forward", 3, 0.2 + NOISE), candidate("fires", 3, 0.2001 - NOISE)
     assert _smallest([worse, best])[1] is best

@@ -2,10 +2,11 @@
 
 For each learner three candidates are run as ``tamis run`` runs them: all features, :class:`tamis.rows.Auto`, and the
 smallest fixed selection that is as good as the best one in the comparison of `Auto`, or for LightGBM the features that
-it selects itself. The recommendation is the smallest set that is behind the best candidate by at most .01, including
-one standard error: a stricter form of the one-standard-error rule of Breiman et al. (1984), by which few rows would
-allow a large loss. The standard error is that of the paired difference to the best over the blocks of rows. All figures
-are those of these runs.
+it selects itself. The learner is the best one with all features, as in a run without options, unless a candidate of
+another is ahead by two standard errors. The recommendation is the smallest set of this learner that is behind its best
+candidate by at most .01, including one standard error: a stricter form of the one-standard-error rule of Breiman et al.
+(1984), by which few rows would allow a large loss. The standard error is that of the paired difference to the best over
+the blocks of rows. All figures are those of these runs.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ _ROWS = 5000  # to read by default
 # streams were 1.5 +- 1.0 points behind the default run on the other half, and are 1.0 +- 0.9 behind with it; on the six
 # streams of 4,000 rows or more they are .3 ahead with either rule (experiments/recommend_or_default.py).
 _TOLERANCE = 0.01
+_SURE = 2.0  # standard errors
 _STYLES = {"forward": 1, "fires": 2, "fisher": 3, "fisher-recent": 4, "joint": 5}
 _WORD_FOR = {"accuracy": "accuracy", "auc": "AUC", "mae": "mean absolute error"}
 # The selectors of the comparison of `Auto` that can be named on the command line, and their parameters.
@@ -386,9 +388,20 @@ def _fixed(auto: Any) -> tuple[dict[str, list[tuple[int, float]]], tuple[str, di
 
 
 def _smallest(candidates: list[Candidate], scale: float = 1.0) -> tuple[Candidate, Candidate]:
-    """Return the best candidate, and the smallest of the same learner that is behind it by at most the tolerance."""
+    """Return the best candidate, and the smallest of the same learner that is behind it by at most the tolerance.
+
+    The best of many candidates leads partly by chance. So another learner than the best one of all features, which a
+    run without options chooses, must be ahead of it by two standard errors.
+    """
     best = min(candidates, key=lambda one: one.loss)
-    same = [one for one in candidates if one.learner == best.learner]
+    every = min((one for one in candidates if one.selector == "none"), key=lambda one: one.loss, default=best)
+    same = [one for one in candidates if one.learner == every.learner]
+    usual = min(same, key=lambda one: one.loss)
+    gap, error = paired([best, usual]).behind(0, in_order=True)
+    if gap[1] > _SURE * error[1]:
+        same = [one for one in candidates if one.learner == best.learner]
+    else:
+        best = usual
     is_near = paired(same).behind(same.index(best), in_order=True).within(_TOLERANCE * scale)
     near = [one for one, is_good in zip(same, is_near, strict=True) if is_good]
     return best, min(near, key=lambda one: (one.size, one.loss))

@@ -115,6 +115,7 @@ _MODULES = {
     "tamis.drift": "Drift detectors",
     "tamis.adapters.river": "River",
     "tamis.adapters.spark": "Spark",
+    "tamis.adapters.mlflow": "MLflow",
     "tamis.errors": "Errors",
 }
 _PUBLIC: dict[str, str] = {}  # where a thing is defined -> the name under which it is imported

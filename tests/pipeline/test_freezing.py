@@ -234,3 +234,23 @@ def test_the_command(tmp_path, capsys, monkeypatch) -> None:
     tamis.save({"selector": None}, "other.tamis")
     assert main(["freeze", "other.tamis", "--out", "other.joblib"]) == 1
     assert "contains no pipeline" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "types"),
+    [
+        ("logistic", {"numpy.dtype"}),
+        ("naive Bayes", set()),
+        ("forest", {"sklearn.tree._tree.Tree"}),
+        (
+            "boosting",
+            {"collections.OrderedDict", "lightgbm.basic.Booster", "lightgbm.sklearn.LGBMClassifier"},
+        ),
+    ],
+)
+def test_the_types_that_skops_must_trust_are_those_of_the_page(fitted, name: str, types: set[str]) -> None:
+    skops = pytest.importorskip("skops.io", reason="skops is not installed")
+    stored = skops.dumps(freeze(fitted(name)))
+    assert set(skops.get_untrusted_types(data=stored)) == types
+    again = skops.loads(stored, trusted=sorted(types))
+    assert (again.predict(NEW[:99]) == fitted(name).predict(NEW[:99])).all()

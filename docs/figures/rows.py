@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from matplotlib import pyplot as plt
 
 from tamis import (
     DISCUSS,
     EFS,
     FCBF,
-    FIRES,
     FSDS,
     OFS,
     Auto,
@@ -20,7 +20,6 @@ from tamis import (
     JointScreening,
     MutualInformation,
     RandomSubset,
-    load_dataset,
     load_stream,
     prequential,
 )
@@ -28,12 +27,33 @@ from tamis import (
 from .canvas import GREY, Draw, Figure, legend_beside, panels
 
 
-def electricity() -> Draw:
-    """The run of the first page."""
-    result = prequential(load_dataset("electricity"), FIRES(n_features_to_select=2))
+def first_page() -> Draw:
+    """The run of the first page: recent accuracy, and the signals of the selected sensors."""
+    from tamis.cli.demo import sensors as stream
+    from tamis.cli.demo import signal_of_sensors
+
+    result = prequential(stream(), ForwardPartialCorrelation(9), baselines="both", batch_size=100)
+    steps, signal, chosen = result.frames["steps"], signal_of_sensors(), result.selection_map()
+    seen = np.asarray(steps["n_seen"], np.float64) / 1000
+    lines = {
+        "9 of 300, selected online": "accuracy_windowed", "all 300 sensors": "all_accuracy_windowed",
+        "9 of 300, selected once": "frozen_accuracy_windowed", "9 of 300, at random": "random_accuracy_windowed",
+    }  # fmt: skip
+    causes = {f"signal {k}": chosen[:, signal == k].sum(axis=1) for k in (3, 8, 11)}
 
     def draw() -> Figure:
-        return result.plot()
+        plt.rcParams.update({"font.size": 12, "axes.spines.top": False, "axes.spines.right": False})
+        figure, (above, below) = plt.subplots(2, 1, figsize=(6.2, 5.6), sharex=True, layout="constrained")
+        for (label, column), style in zip(lines.items(), ("-", "--", "-.", ":"), strict=True):
+            above.plot(seen, steps[column], style, label=label, lw=2)
+        above.set(ylabel="accuracy, last 1,000 rows", ylim=(0.4, 1))
+        above.legend(frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
+        below.stackplot(seen, causes.values(), labels=causes, alpha=0.8)
+        below.set(xlabel="thousand rows", ylabel="sensors selected")
+        below.legend(frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
+        for axes in (above, below):
+            axes.axvline(6, color=GREY, lw=1)
+        return figure
 
     return draw
 

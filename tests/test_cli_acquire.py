@@ -99,7 +99,8 @@ def test_training_says_how_well_it_does(call, folder, model):
     assert tamis.load(folder / "m.tamis").n_bins == 3
     beside = {one["name"]: one for one in printed["held_out"]["baselines"]}
     assert list(beside) == [
-        "same values for every row", "nothing", "all values, logistic", "all values, boosting"
+        "same values for every row", "nothing", "forward selection, boosting", "all values, logistic",
+        "all values, boosting",
     ]  # fmt: skip
     assert printed["held_out"]["loss"] == pytest.approx(
         1 - printed["held_out"]["accuracy"] + printed["held_out"]["mean_cost"]
@@ -229,10 +230,12 @@ def test_a_number_is_learned_and_asked_for(call, folder):
     assert names == [
         "same values for every row",
         "nothing: the mean",
+        "forward selection, boosting",
         "all values, linear",
         "all values, boosting",
     ]
-    nothing, linear = held["baselines"][1:3]
+    nothing, forward, linear = held["baselines"][1:4]
+    assert forward["loss"] < nothing["loss"]
     assert nothing["loss"] == pytest.approx(1.0, abs=0.5)
     assert linear["r2"] > 0.9
     answers = {"area": 1.0, "kind": "house", "age": 0.0}

@@ -31,6 +31,7 @@ _Z = 1.96  # standard errors of a 95 % confidence interval
 _RESAMPLES = 200  # bootstrap samples for the confidence interval of the AUC
 _DRAWS = 3  # random feature sets that are averaged
 _REFITTED, _BESIDE = 0.4, 0.6  # progress after the first two parts
+_FORWARD_ROWS, _FORWARD_STEPS, _FORWARD_POOL = 1_500, 12, 30  # of the forward selection
 _WIDE = 200  # maximum number of features for the models of all features
 
 
@@ -262,7 +263,8 @@ def baselines(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -
     -------
     list of Baseline
         The model; the same values for every row (:class:`~tamis.cells.FixedSubset`); no value; and, up to 200 features,
-        logistic (for a numeric target: linear) regression and gradient boosting on all values.
+        gradient boosting on the values of a forward selection, and logistic (for a numeric target: linear) regression
+        and gradient boosting on all values.
     """
     from tamis.cells.bins import indicators
 
@@ -281,13 +283,59 @@ def baselines(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -
         rows, held = (part.toarray() if sp.issparse(part) else part for part in (rows, held))
         paid = model._rows(X_held)  # new categories included
         there = ~np.isnan(np.asarray(paid.toarray() if sp.issparse(paid) else paid, dtype=np.float64))
-        prices, n_values = _total_prices(model, there), there.sum(axis=1)
-        for name, other in _peers(model):
-            seen, asked = (indicators(part, model._sizes) for part in (rows, held))
+        peers = [(f"all values, {name}", other, np.arange(rows.shape[1])) for name, other in _peers(model)]
+        chosen = _forward_selection(model, np.asarray(rows, dtype=np.float64), model._encode_labels(y))
+        if len(chosen):
+            peers.insert(0, ("forward selection, boosting", _peers(model)[1][1], chosen))
+        for name, other, columns in peers:
+            seen, asked = (indicators(part[:, columns], model._sizes[columns]) for part in (rows, held))
             other.fit(seen, y)
             predicted = other.predict(asked) if model._is_regression else other.predict_proba(asked)
-            result.append(_baseline(model, f"all values, {name}", predicted, y_held, prices, n_values))
+            paid_for = np.zeros_like(there)
+            paid_for[:, columns] = there[:, columns]
+            prices, n_values = _total_prices(model, paid_for), paid_for.sum(axis=1)
+            result.append(_baseline(model, name, predicted, y_held, prices, n_values))
     return result
+
+
+def _forward_selection(model: CellClassifier, rows: Floats, y: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the columns of a forward selection by the loss and price of boosted trees on held-out rows.
+
+    The trees are fitted once, to random subsets of the columns, and evaluated for each set of columns.
+    """
+    from tamis.cells.any_order import subset_orders
+    from tamis.cells.policy_selection import stratified_folds
+    from tamis.cells.small_trees import SmallTrees
+
+    rng = np.random.default_rng(0)
+    some = np.sort(rng.permutation(len(y))[:_FORWARD_ROWS])
+    rows, y = rows[some], y[some]
+    held = stratified_folds(y, 3) == 0
+    if held.all() or not held.any() or len(model.classes_) < 2:
+        return np.zeros(0, dtype=np.int64)
+    order = subset_orders(int((~held).sum()), rows.shape[1], rng)
+    trees = SmallTrees(len(model.classes_)).fit(rows[~held], y[~held], order, model._sizes)
+    rows, y = rows[held], y[held]
+    known, chosen = np.full(rows.shape, np.nan), list[int]()
+    path = [float(model._Q[y].T[int(np.argmin(model.prior_ @ model._Q))].mean())]
+    pool = np.arange(rows.shape[1])
+    for _ in range(min(_FORWARD_STEPS, rows.shape[1])):
+        results = []
+        for j in pool:
+            known[:, j] = rows[:, j]
+            posterior = trees.posterior(known)
+            known[:, j] = np.nan
+            paid = np.zeros((1, rows.shape[1]), dtype=bool)
+            paid[0, [*chosen, j]] = True
+            loss = model._Q[y, np.argmin(posterior @ model._Q, axis=1)].mean()
+            surprise = -np.log(np.maximum(posterior[np.arange(len(y)), y], 1e-9)).mean()
+            results.append((float(loss + _total_prices(model, paid)[0]), float(surprise)))
+        best = np.lexsort(np.transpose(results)[::-1])
+        path.append(results[best[0]][0])
+        chosen.append(int(pool[best[0]]))
+        known[:, chosen[-1]] = rows[:, chosen[-1]]
+        pool = pool[best[1 : 1 + _FORWARD_POOL]]
+    return np.array(chosen[: int(np.argmin(path))], dtype=np.int64)
 
 
 def _peers(model: CellClassifier) -> list[tuple[str, Any]]:

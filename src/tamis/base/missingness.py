@@ -227,8 +227,8 @@ def _slopes(Z: Floats, target: Floats, at: NDArray[np.int64]) -> Floats:
     """Return the slopes of a ridge regression on some rows, about 5,000 at most."""
     at = at[:: max(1, len(at) // _SCORED)]
     part = Z[at]
-    slopes: Floats = np.linalg.solve(part.T @ part + np.eye(Z.shape[1]), part.T @ target[at])
-    return slopes
+    slopes = np.linalg.solve(part.T @ part + np.eye(Z.shape[1]), part.T @ target[at])
+    return np.asarray(slopes, dtype=np.float64)
 
 
 def _drawn(

@@ -218,7 +218,7 @@ class FixedOrder(BinnedClassifier):
         self.__dict__.update(vars(models[best]))
         self._learn_model(X, y, bins, tables)
         self._choose_model(X, y, folds, walked[best])
-        if self.policy_ is not None and len(self.candidates_):
+        if (folds or self._decides_otherwise) and len(self.candidates_):
             rows, columns = self._some_rows(X.shape[0], _SUBSETS), self.candidates_[:_STEPS]
             has_trees = self._decides_otherwise and self.classifier is None and self._allow_trees
             kind = "ensemble" if has_trees else self._default_model

@@ -166,7 +166,8 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
 
     **Files.** A saved model contains the rows of the last fit and the unfitted estimator, but no fitted one. It is
     fitted again on first use after loading, which gives the same model if the estimator is deterministic. LightGBM is
-    deterministic with ``deterministic=True, force_col_wise=True``, which are set if it is created by name.
+    deterministic with ``deterministic=True, force_col_wise=True``, which are set if it is created by name. CatBoost's
+    estimators, which do not derive from those of scikit-learn, cannot be saved.
 
     **Categorical columns** are passed to LightGBM as `categorical_feature`, to XGBoost as `feature_types`, to CatBoost
     as `cat_features` and to scikit-learn's histogram boosting as `categorical_features`. Other estimators, and all with

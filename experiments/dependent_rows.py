@@ -1,8 +1,13 @@
-"""Error rates on dependent rows: p-values, bands, `level`, alpha-investing and drift alarms, before and after.
+"""Error rates on dependent rows: p-values, bands, `level`, alpha-investing, intervals and drift alarms.
 
     python experiments/dependent_rows.py --out dependent.json            # about five minutes of processor time
     python experiments/dependent_rows.py --out dependent.json --full     # 300 runs, n = 3,000 and 30,000: hours
     python experiments/dependent_rows.py --out dependent.json --table    # print what was measured so far
+    python experiments/dependent_rows.py --out slow.json --only promise  # slow streams: two minutes
+    python experiments/dependent_rows.py --out slow.json --promises [--before OTHER.json]
+
+`--promises` prints a table of slow streams (lots, hidden states, long memory, regimes, calendars) beside what another
+version of the package gave, with standard errors of the simulation. "undetermined" is never counted as an error.
 
 Each measurement is written when it is finished, and a second call resumes with those that are missing. Columns and
 label are unrelated by construction, but for column 0 where a power is stated, so each rate is one of errors.
@@ -17,7 +22,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from scipy.signal import lfilter
+from scipy.signal import fftconvolve, lfilter
 from scipy.stats import norm
 
 from tamis import (
@@ -26,12 +31,14 @@ from tamis import (
     ForwardPartialCorrelation,
     GramInvesting,
     JointScreening,
+    MutualInformation,
     Screening,
     TScore,
 )
 from tamis.dependence.fisher_z import FisherZ
 from tamis.dependence.g_square import GSquare
 from tamis.drift import ADWIN, DDM, ECDD, HDDMA, HDDMW
+from tamis.evaluate.prequential.paired import paired_gain
 
 warnings.simplefilter("ignore")
 D = 30
@@ -152,6 +159,229 @@ DESIGNS = {
     "phi .99": autoregressive(0.99), "cycle": cycle, "heavy tails": heavy, "class of .5 %": rare,
     "discrete": discrete, "missing": lacking, "weights": weighted, "three classes": three_classes,
 } | UNSEEN  # fmt: skip
+
+
+def moving_average(rng, n, n_columns, d):
+    """ARFIMA(0, d, 0): an autocorrelation that decreases as a power of the lag."""
+    k = np.arange(1, 20_000)
+    weights = np.r_[1.0, np.cumprod((k - 1 + d) / k)]
+    x = fftconvolve(rng.normal(size=(n + 20_000, n_columns)), weights[:, None], axes=0)[20_000 : n + 20_000]
+    return x / np.sqrt((weights**2).sum())
+
+
+def states(rng, n, n_columns, length, geometric=False):
+    """Columns that are constant in lots of `length` rows, or of a geometric number with this mean."""
+    sizes = rng.geometric(1.0 / length, n) if geometric else np.full(n // length + 1, length)
+    sizes = sizes[: int(np.searchsorted(np.cumsum(sizes), n)) + 1]
+    return np.repeat(rng.normal(size=(len(sizes), n_columns)), sizes, axis=0)[:n]
+
+
+def noisy(rng, state, scale=1.0):
+    return (scale * state + rng.logistic(size=len(state)) > 0).astype(int)
+
+
+def lots(rng, n, length=200, geometric=False):
+    S = states(rng, n, D + 1, length, geometric)
+    return S[:, :D], noisy(rng, S[:, D])
+
+
+def noisy_lots(rng, n):
+    S = 0.7 * states(rng, n, D + 1, 100)
+    return S[:, :D] + rng.normal(size=(n, D)), noisy(rng, S[:, D])
+
+
+def hidden_state(rng, n):
+    X = series(rng, n, D + 1, 0.99)
+    return X[:, :D], noisy(rng, X[:, D], 1.5)
+
+
+def long_memory(rng, n, d=0.4):
+    X = moving_average(rng, n, D + 1, d)
+    return X[:, :D], (X[:, D] > np.median(X[:, D])).astype(int)
+
+
+def slow_regimes(rng, n):
+    S = states(rng, n, D + 1, 1000, geometric=True)
+    return S[:, :D] + rng.normal(size=(n, D)), noisy(rng, S[:, D])
+
+
+def random_walks(rng, n):
+    X = np.cumsum(rng.normal(size=(n, D + 1)), axis=0)
+    return X[:, :D], (X[:, D] > np.median(X[:, D])).astype(int)
+
+
+def calendar(rng, n):
+    """Hourly rows: unrelated daily profiles, flatter at the weekend, and an AR(.8) part."""
+    profile = np.tile(rng.normal(size=(24, D + 1)), (n // 24 + 1, 1))[:n]
+    profile = (np.roll(profile, 1, axis=0) + profile + np.roll(profile, -1, axis=0)) / np.sqrt(3.0)
+    X = profile * np.where(np.arange(n) // 24 % 7 >= 5, 0.3, 1.0)[:, None] + series(rng, n, D + 1, 0.8)
+    return X[:, :D], (X[:, D] > np.median(X[:, D])).astype(int)
+
+
+def daily_sine(rng, n):
+    phase = rng.random(D + 1)
+    X = np.sin(2 * np.pi * (np.arange(n)[:, None] / 24 + phase)) + rng.normal(size=(n, D + 1))
+    return X[:, :D], (X[:, D] > 0).astype(int)
+
+
+def five_runs(rng, n):
+    return series(rng, n, D, 0.9), np.arange(n) * 10 // n % 2
+
+
+SLOW = {
+    "lots of 200 rows": lots, "lots of 50 rows": lambda rng, n: lots(rng, n, 50),
+    "lots, random lengths": lambda rng, n: lots(rng, n, 200, True), "noisy lots of 100 rows": noisy_lots,
+    "hidden AR(.99)": hidden_state, "AR(.99)": lambda rng, n: autoregressive(0.99)(rng, n)[:2],
+    "AR(.9)": lambda rng, n: autoregressive(0.9)(rng, n)[:2], "long memory, d = .4": long_memory,
+    "regimes of 1,000 rows": slow_regimes, "random walks": random_walks, "calendar": calendar,
+    "daily sine": daily_sine, "five runs of each class": five_runs,
+}  # fmt: skip
+DIFFERENCES = {
+    "independent": lambda rng, n: rng.normal(size=n), "AR(.9)": lambda rng, n: series(rng, n, 1, 0.9)[:, 0],
+    "AR(.99)": lambda rng, n: series(rng, n, 1, 0.99)[:, 0],
+    "long memory, d = .3": lambda rng, n: moving_average(rng, n, 1, 0.3)[:, 0],
+    "long memory, d = .4": lambda rng, n: moving_average(rng, n, 1, 0.4)[:, 0],
+    "regimes of 1,000 rows": lambda rng, n: states(rng, n, 1, 1000, True)[:, 0],
+    "lots of 200 rows": lambda rng, n: states(rng, n, 1, 200)[:, 0],
+}  # fmt: skip
+
+
+def slow_pvalues(design, n, seed):
+    rng = np.random.default_rng(seed)
+    scores = ["t", "fisher", "mi", "chi2", "gini"]
+    screen = Screening(3, scores=scores).fit(*SLOW[design](rng, n))
+    found = {f"p < .01, {name}": float(np.mean(screen.table_[f"{name}_pvalue"] < 0.01)) for name in scores}
+    return found | {"undetermined": float(np.isnan(screen.n_effective_).mean())}
+
+
+def slow_level(design, kind, n, seed):
+    rng = np.random.default_rng(seed)
+    (X, y), screen, wrong = SLOW[design](rng, n), kind(), False
+    for start in range(0, n, 250):
+        screen.partial_fit(X[start : start + 250], y[start : start + 250], classes=[0, 1])
+        wrong |= bool(screen.get_support().any()) and not screen.warming_up_
+    return {"any false": float(wrong)}
+
+
+def rows_until_selected(phi, shift, seed):
+    """Count the rows until a level of .05 keeps the one relevant of 30 columns; at most 20,000."""
+    rng = np.random.default_rng(seed)
+    z = series(rng, 20_000, 1, phi)[:, 0]
+    X, y = series(rng, 20_000, D, phi), (z > 0).astype(int)
+    X[:, 0] += shift * z
+    screen = TScore(None, level=0.05)
+    for start in range(0, 20_000, 125):
+        screen.partial_fit(X[start : start + 125], y[start : start + 125], classes=[0, 1])
+        if not screen.warming_up_ and screen.get_support()[0]:
+            break
+    return {"rows": float(start + 125)}
+
+
+def power_of_pvalues(phi, n, seed):
+    """Return which scores find a column with .15 of the state of the label."""
+    rng = np.random.default_rng(seed)
+    X, z = series(rng, n, 4, phi), series(rng, n, 1, phi)[:, 0]
+    X[:, 0] += 0.15 * z
+    table = Screening(2, scores=["t", "mi"]).fit(X, (z > 0).astype(int)).table_
+    return {name: float(table[f"{name}_pvalue"][0] < 0.01) for name in ("t", "mi")}
+
+
+def covered(design, n_batches, seed):
+    """Return whether the 95 % interval of the mean of differences, in batches of 100 rows, has the true mean 0."""
+    differences = DIFFERENCES[design](np.random.default_rng(seed), 100 * n_batches)
+    steps = {
+        "n_rows": np.full(n_batches + 1, 100), "frozen_accuracy_cumulative": np.zeros(n_batches + 1),
+        "accuracy_cumulative": np.r_[0.0, np.cumsum(differences.reshape(-1, 100).sum(axis=1))]
+        / (100.0 * np.arange(1, n_batches + 2)),
+    }  # fmt: skip
+    gain, error = paired_gain(steps, "accuracy")
+    bound = getattr(error, "bound", 1.96 * error if isinstance(error, float) else None)
+    return {"wrong": float(abs(gain) > bound), "undetermined": float(np.isnan(bound))}
+
+
+def slow_investing(kind, model, rule, seed):
+    """Return whether any of 100 unrelated columns is accepted, at a target of .1."""
+    rng = np.random.default_rng(seed)
+    n = {"30 lots of 200 rows": 6000, "30 lots of 50 rows": 1500}.get(kind, 1000)
+    if kind.startswith("30 lots"):
+        S = states(rng, n, 101, n // 30)
+        X, y = S[:, :100], S[:, 100] + 3.0 * rng.normal(size=n)
+    elif kind == "slow state":
+        X, y = series(rng, n, 100, 0.99), series(rng, n, 1, 0.99)[:, 0] + rng.normal(size=n)
+    elif kind == "AR(.9)":
+        X, y = series(rng, n, 100, 0.9), series(rng, n, 1, 0.9)[:, 0]
+    elif kind == "volatility":
+        scale = np.exp(series(rng, n, 1, 0.98))
+        X, y = scale * rng.normal(size=(n, 100)), scale[:, 0] * rng.normal(size=n)
+    else:
+        X, y = rng.standard_t(1.5, size=(n, 100)), rng.standard_t(1.5, size=n)
+    with warnings.catch_warnings(record=True) as named:
+        warnings.simplefilter("always")
+        target = y if model == "linear" else (y > np.median(y)).astype(int)
+        selector = AlphaInvesting(model, target_fdr=0.1, rule=rule).fit(X, target)
+    return {"any false": float(len(selector.selected_) > 0), "warning": float(bool(named))}
+
+
+def slow_tests(design, make, seed):
+    X, y = SLOW[design](np.random.default_rng(seed), 2000)
+    test = make(0.01).start(y.astype(np.int64))
+    return {"dependent": float(np.mean([test.candidate(x).dependent for x in X.T.copy()]))}
+
+
+def slow_measurements(full):
+    runs, lines = (200 if full else 20), []
+    kinds = {"TScore": lambda: TScore(None, level=0.05), "MI": lambda: MutualInformation(None, level=0.05)}
+    for design in SLOW:
+        for name, kind in kinds.items():
+            lines.append(
+                (
+                    f"promise: level .05, {name}, {design}",
+                    runs,
+                    lambda s, d=design, k=kind: slow_level(d, k, 4000, s),
+                )
+            )
+        for n in (3000, 12_000):
+            lines.append(
+                (
+                    f"promise: p < .01, {design}, n={n}",
+                    runs // 2,
+                    lambda s, d=design, n=n: slow_pvalues(d, n, s),
+                )
+            )
+        for make in (FisherZ, GSquare):
+            name = f"promise: {make.__name__} .01, {design}"
+            lines.append((name, runs // 2, lambda s, d=design, m=make: slow_tests(d, m, s)))
+    for design in DIFFERENCES:
+        for n_batches in (100, 300):
+            name = f"promise: 95 % interval, {design}, {n_batches} batches"
+            lines.append((name, 10 * runs, lambda s, d=design, n=n_batches: covered(d, n, s)))
+    for kind in ("30 lots of 200 rows", "30 lots of 50 rows", "slow state", "AR(.9)", "volatility", "t(1.5)"):
+        for rule in ("alpha-investing", "saffron"):
+            for model in ("linear", "logistic")[: 1 if kind in ("volatility", "t(1.5)") else 2]:
+                name = f"promise: any false at .1, {kind}, {model}, {rule}"
+                lines.append((name, runs, lambda s, k=kind, m=model, r=rule: slow_investing(k, m, r, s)))
+    for phi, shift in ((0.0, 0.2), (0.9, 0.5), (0.99, 0.5)):
+        name = f"promise: rows until selected, phi {phi}, {shift}"
+        lines.append((name, runs, lambda s, p=phi, v=shift: rows_until_selected(p, v, s)))
+    for n in (2000, 4000):
+        name = f"promise: power of p < .01, phi .9, n={n}"
+        lines.append((name, 2 * runs, lambda s, n=n: power_of_pvalues(0.9, n, s)))
+    return lines
+
+
+def print_promises(known, before):
+    """Print what was measured, beside what was before, with the standard errors of the simulation."""
+    for name, line in known.items():
+        if not name.startswith("promise: "):
+            continue
+        cells = []
+        for key, (mean, error) in ((key, value) for key, value in line.items() if isinstance(value, list)):
+            earlier = before.get(name, {}).get(key)
+            then = f"{earlier[0]:.4g} -> " if earlier else ""
+            cells.append(f"{key} {then}{mean:.4g} ± {error:.2g}")
+        print(f"{name[9:]:55} {'; '.join(cells)}")
+
+
 SERIES = ("iid", "phi .5", "phi .9", "phi .99", "cycle", *UNSEEN)
 
 
@@ -376,10 +606,15 @@ def main():
     parser.add_argument("--out", type=Path, default=Path("dependent_rows.json"))
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--promises", action="store_true", help="print the table of slow streams")
+    parser.add_argument("--before", type=Path, help="what another version gave")
     parser.add_argument("--only", default="", help="measurements whose name contains this")
     given = parser.parse_args()
     known = json.loads(given.out.read_text()) if given.out.exists() else {}
-    for name, runs, measure in measurements(given.full):
+    if given.promises:
+        print_promises(known, json.loads(given.before.read_text()) if given.before else {})
+        return
+    for name, runs, measure in measurements(given.full) + slow_measurements(given.full):
         if given.table or given.only not in name or known.get(name, {}).get("runs", 0) >= runs:
             continue
         start, found = time.process_time(), [measure(1000 + seed) for seed in range(runs)]

@@ -148,8 +148,12 @@ class Ranking:
         if self.screening.warming_up_ or not self.screening.rows_dependent_:
             return ""
         worth = self.screening.n_effective_
+        missing = float(f"{self.screening.rows_missing_:.1g}")
         if np.isnan(worth).mean() > 0.5:
-            return f"rows are autocorrelated: {self.n_rows:,} rows are too few to estimate their effective number"
+            return (
+                f"rows are autocorrelated over so many rows that p-values are undetermined: about {missing:,.0f} more"
+                f" rows than {self.n_rows:,} are needed"
+            )
         return f"rows are autocorrelated: {self.n_rows:,} rows count as {np.nanmedian(worth):,.0f}"
 
     @property

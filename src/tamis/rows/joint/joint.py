@@ -395,7 +395,9 @@ class JointScreening(RowSelector):
         self.selected_ = []
         if self._pair_evidence is not None and self._working:
             log_e = np.full(self.n_features_in_, -np.inf)
-            log_e[self._working] = self._pair_evidence.log_e()[self._working]
+            log_e[self._working] = self._pair_evidence.log_e(dependent=self._label_series.dependent)[
+                self._working
+            ]
             certified = e_bh(log_e, restart_level(level, self._n_beginnings))
             self.selected_ = [x for x in self._working if certified[x]]
 
@@ -408,7 +410,9 @@ class JointScreening(RowSelector):
         if self._pair_evidence is None:
             return np.ones(self.n_features_in_)
         with np.errstate(over="ignore"):
-            evalues: NDArray[np.float64] = np.exp(self._pair_evidence.log_e())
+            evalues: NDArray[np.float64] = np.exp(
+                self._pair_evidence.log_e(dependent=self._label_series.dependent)
+            )
         return evalues
 
     def _levels_are_too_fine(self) -> bool:

@@ -17,7 +17,8 @@ is an e-value; so is e(x alone), with five bins of x, and so is the mean of e-va
 
     e(x) = e(x alone) / 2 + (mean over z of e(x beside z)) / 2                                             (4)
 
-against "x has no information about the class, alone or given the side of the edge of any one z".
+against "x has no information about the class, alone or given the side of the edge of any one z". If labels depend on
+earlier ones, V is at least the sum of D^2, as in (4) of :mod:`tamis.summaries.evidence`.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _TAU2 = 0.25  # of l: expects class proportions to differ by about .1 across an 
 
 
 @njit(strict=True)
-def _add(bits: Array, classes: Array, known: Array, s: Array, v: Array) -> None:
+def _add(bits: Array, classes: Array, known: Array, s: Array, v: Array, q: Array) -> None:
     """Add (1) and (2) of a word, for x given b_z = k, to s[c, k, z, x]; `known[n, y, m]`: a part of (2)."""
     everywhere = np.uint32(0xFFFFFFFF)
     for z in range(len(bits)):
@@ -58,6 +59,7 @@ def _add(bits: Array, classes: Array, known: Array, s: Array, v: Array) -> None:
                             if 0 < n < m:
                                 d = popcount(bits[x] & of_class) - n * y / m
                                 s[c, k, z, x] += d  # (1)
+                                q[c, k, z, x] += d * d
                                 v[c, k, z, x] += d * d / 3.0 + known[n, y, m]  # (2)
 
 
@@ -82,7 +84,7 @@ class PairEvidence(ThreadSafe):
 
     Notes
     -----
-    Memory: 32 bytes for each ordered pair of features and each class (for two classes, once), and 240 bytes for each
+    Memory: 48 bytes for each ordered pair of features and each class (for two classes, once), and 440 bytes for each
     feature and class.
 
     Examples
@@ -102,6 +104,7 @@ class PairEvidence(ThreadSafe):
         _columns (q) int64 in [0, j) distinct
         _sum (c, 2, q, q) float in [-1e150, 1e150]
         _spread (c, 2, q, q) float in [0, 1e150]
+        _squares (c, 2, q, q) float in [0, 1e150]
         _rows (w, j) finite
         _codes (w) int64 any "only compared with codes"
     """
@@ -113,7 +116,7 @@ class PairEvidence(ThreadSafe):
         self._edges[same, 0] = self._fine[same, 0] = low[same]
         self._columns = columns
         shape = (1 if n_classes == 2 else n_classes, 2, len(columns), len(columns))
-        self._sum, self._spread = np.zeros(shape), np.zeros(shape)  # S and V
+        self._sum, self._spread, self._squares = np.zeros((3, *shape))  # S, V and the sum of D^2
         self._alone = Evidence(rows.shape[1], n_classes, _BINS)
         # Rows buffered until their block is full.
         self._rows = np.zeros((0, rows.shape[1]))
@@ -135,19 +138,27 @@ class PairEvidence(ThreadSafe):
                     _spreads(),
                     self._sum,
                     self._spread,
+                    self._squares,
                 )
         self._rows, self._codes = rows[whole:].copy(), labels[whole:].copy()
 
     def _cells(self, X: Array, columns: Array) -> NDArray[np.int16]:
         return (X[:, :, None] > self._fine[columns]).sum(axis=2).astype(np.int16)
 
-    def log_e(self) -> NDArray[np.float64]:
-        """Return the logarithm of each feature's e-value, (4), shape (n_features,)."""
-        log_e = self._alone.log_e()
+    def log_e(self, *, dependent: bool = False) -> NDArray[np.float64]:
+        """Return the logarithm of each feature's e-value, (4), shape (n_features,).
+
+        Parameters
+        ----------
+        dependent : bool, default=False
+            Whether rows may depend on those before them.
+        """
+        log_e = self._alone.log_e(dependent=dependent)
         q = len(self._columns)
         if q < 2:
             return log_e
-        of_pairs = 0.5 * self._sum**2 / (self._spread + 1.0 / _TAU2) - 0.5 * np.log1p(_TAU2 * self._spread)
+        spread = np.maximum(self._spread, self._squares) if dependent else self._spread
+        of_pairs = 0.5 * self._sum**2 / (spread + 1.0 / _TAU2) - 0.5 * np.log1p(_TAU2 * spread)
         beside = of_pairs.sum(axis=1)  # (3), of class, z and x
         beside[:, np.arange(q), np.arange(q)] = -np.inf
         largest = beside.max(axis=(0, 1))

@@ -20,6 +20,7 @@ A row of weight w is w consecutive rows of the series, except with `evidence`, w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
@@ -325,6 +326,14 @@ class RowDependence(SizedState):
             missing &= ~here
             shortest *= 2.0
         return Inflation(array, left, freedom)
+
+    def rows_missing(self) -> int:
+        """Return about how many more rows are needed until there are enough blocks for any feature."""
+        n = self.labels.n_counted
+        enough = (_FEWEST + 1.0) * _LENGTHS * self.labels.memory_length()
+        blocks = self.cells if self.values is None else self.values
+        before = 0 if blocks is None or self.fades else n - blocks.n_rows
+        return max(math.ceil(max(enough, 2.5 * before)) - n, 1)
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ class Screener(RowSelector):
 
     Attributes
     ----------
-    evalues_, n_observed_, n_effective_, rows_dependent_, nbytes_
+    evalues_, n_observed_, n_effective_, rows_dependent_, rows_missing_, nbytes_
         As in :class:`tamis.rows.Screening`.
     warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
@@ -612,6 +612,12 @@ class Screener(RowSelector):
         if (inflation := self._inflation(self._score_names()[0])) is not None:
             n /= inflation.inflation.max(axis=0)
         return n
+
+    @property
+    def rows_missing_(self) -> int:
+        """About how many more rows are needed, at least, where p-values are undetermined; 0 if none is."""
+        undetermined = self.rows_dependent_ and bool(np.isnan(self.n_effective_).any())
+        return self._dependence.rows_missing() if undetermined and self._dependence is not None else 0
 
     def _inflation(self, name: str) -> Inflation | None:
         """Return the factor by which dependent rows inflate the variance of a score; None if rows are independent."""

@@ -386,6 +386,8 @@ class Screening(BinScreener):
     n_effective_ : ndarray of shape (n_features,), float64
         Effective number of independent values of each feature, for the score that selects. nan if it is undetermined,
         because labels stay correlated over too many rows; p-values are then 1.
+    rows_missing_ : int
+        About how many more rows are needed, at least, where p-values are undetermined; 0 if none is.
     restarts_ : list of int
         Number of rows seen at each restart.
     drift_detected_ : bool

@@ -680,23 +680,24 @@ def contrast_inflation(
     return np.maximum(items, 1.0)
 
 
-def cycle_inflation(covariance: Array, count: Array, lagged: Array) -> Floats:
-    """Return the factor by which a common cycle exceeds the long-run variance of the contrast of any class, at least 1.
+def cycle_inflation(covariance: Array, count: Array, lagged: Array, least: float = 1.0) -> Floats:
+    """Return the factor by which a common cycle exceeds the long-run variance of the contrast of any class.
 
     Parameters
     ----------
     covariance, count, lagged
         As in :func:`contrast_inflation`.
+    least : float, default=1
+        Lower bound of the factor, which is returned with fewer than four lags.
 
     Returns
     -------
     ndarray of shape (n_features,), float64
-        1 with fewer than four lags.
     """
     if len(lagged) < FEWEST_LAGS:
-        return np.ones(count.shape[1])
+        return np.full(count.shape[1], least)
     over = [_ratio(_over_lags(item, lagged), _variance(item, covariance)) for item in _contrasts(count)]
-    return np.maximum(over, 1.0).max(axis=0)
+    return np.maximum(over, least).max(axis=0)
 
 
 def _contrasts(count: Array) -> list[Floats]:

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._validation import Array, Rows
-from tamis.dependence.autocorrelation import flat_level, join_blocks, join_pairs
+from tamis.dependence.autocorrelation import FEWEST_LAGS, flat_level, join_blocks, join_pairs
 from tamis.summaries.batch import FadingState, n_bytes
 from tamis.summaries.label_series import LAGS
 
@@ -576,7 +576,7 @@ class BlockSums(FadingState):
         Parameters
         ----------
         shortest : float, default=1
-            Smallest lag.
+            Smallest lag, if there are four of them; otherwise the four longest.
 
         Returns
         -------
@@ -587,7 +587,9 @@ class BlockSums(FadingState):
         lagged, of_lag = now._lag_weight, now._lag_weight.sum(axis=1)
         weight = lagged[..., None] - (now._lag_missing if now._lag_missing.shape[2] else 0.0)
         weight = np.broadcast_to(weight, now._lag_sums.shape)
-        use = (np.array(LAGS) >= shortest) & (of_lag >= 0.25 * now._weight.sum()) & (of_lag > 0.0)
+        known = (of_lag >= 0.25 * now._weight.sum()) & (of_lag > 0.0)
+        fourth = np.sort(np.where(known, LAGS, 0))[-FEWEST_LAGS]
+        use = known & (np.array(LAGS) >= min(shortest, fourth))
         mean = now._lag_sums[use] / np.maximum(weight[use], 1e-300)
         return np.where(weight[use] > 0.0, mean, 0.0), weight[use]
 

@@ -48,6 +48,8 @@ _FEWEST = 4.5  # degrees of freedom; with fewer, the long-run variance is undete
 # Block length in memory lengths of the labels (4a), or in the variance inflation of the feature, which noise reduces.
 _LENGTHS = 2.0
 _OWN_LENGTHS = 8.0
+# Upper 80 % limit of a variance over eight lags in multiples of it: below, a cycle is less than the variance of blocks.
+_CYCLE_BOUND = 2.0
 _NO_LABELS = np.empty(0, np.int32)
 _MOST_PLACES = 1 << 16  # of a row in the series, which bounds the time that its weight can cost
 
@@ -320,9 +322,9 @@ class RowDependence(SizedState):
                 & (blocks.n_occupied(shortest) > _FEWEST)
             )
             here = missing & (flat | bool(spread.all() and shortest >= enough))
-            shares = cycle_inflation(covariance, count, lagged) > 1.0
             array[:, here], left[here] = values[:, here], of_statistic[here]
-            freedom[here] = np.where(shares, min(nu, len(lagged) - 1.0), nu)[here]
+            cycle = cycle_inflation(covariance, count, lagged, least=0.0)
+            freedom[here] = np.where(cycle * _CYCLE_BOUND > 1.0, min(nu, len(lagged) - 1.0), nu)[here]
             missing &= ~here
             shortest *= 2.0
         return Inflation(array, left, freedom)

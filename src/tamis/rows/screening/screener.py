@@ -25,7 +25,7 @@ from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.rows import check_mergeable, feature_names, joint_classes
 from tamis.dependence.autocorrelation import Inflation, uncertainty
-from tamis.dependence.e_values import e_bh, restart_level
+from tamis.dependence.e_values import e_bh, log_e_of_pvalue, restart_level
 from tamis.dependence.mean_band import mean_band
 from tamis.errors import DataError
 from tamis.merging import MERGE_DOCS
@@ -60,6 +60,7 @@ SCORES = ("t", "fisher", "mi", "chi2", "gini")
 # The parts of the state, the first without features if no score needs moments.
 _PARTS = ("_moments", "_bins", "_evidence", "_watch", "_last_rows", "_dependence")
 _OF_MOMENTS = {"t", "fisher"}
+_OF_CYCLES = 5.0  # factor of p-values that are corrected for a cycle, whose tail is heavy with eight lags
 
 
 class Readout(NamedTuple):
@@ -530,14 +531,14 @@ class Screener(RowSelector):
     def _log_e(self) -> NDArray[np.float64]:
         """Return the evidence, for dependent rows once labels are found to be autocorrelated.
 
-        If labels have a cycle, which a feature may have in common, at most 1 / (2 sqrt(p)), an e-value of the p-value p
-        that is corrected for such a cycle.
+        If labels have a cycle, which a feature may have in common, at most the e-value of the p-value that is corrected
+        for such a cycle.
         """
         assert self._evidence is not None
         log_e = self._evidence.log_e(dependent=self.rows_dependent_)
         if self._dependence is not None and self._dependence.cyclic:
             p = self._read(self._score_names()[:1], pvalues=True)[0].pvalues
-            log_e = np.minimum(log_e, 0.0 if p is None else -np.log(2.0 * np.sqrt(np.maximum(p, 1e-300))))
+            log_e = np.minimum(log_e, 0.0 if p is None else log_e_of_pvalue(np.minimum(_OF_CYCLES * p, 1.0)))
         return log_e
 
     @property

@@ -233,6 +233,7 @@ def hidden_state(rng, n):
 def calendar(rng, n):
     """Hourly rows with unrelated daily profiles, which are flatter at the weekend, and an AR(.8) part."""
     profile = np.tile(rng.normal(size=(24, 21)), (n // 24 + 1, 1))[:n]
+    profile = (np.roll(profile, 1, axis=0) + profile + np.roll(profile, -1, axis=0)) / np.sqrt(3.0)
     weekend = np.where(np.arange(n) // 24 % 7 >= 5, 0.3, 1.0)[:, None]
     X = profile * weekend + autoregressive(rng, n, 21, 0.8)
     return X[:, :20], (X[:, 20] > np.median(X[:, 20])).astype(int)

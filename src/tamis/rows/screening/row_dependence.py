@@ -48,8 +48,8 @@ _FEWEST = 4.5  # degrees of freedom; with fewer, the long-run variance is undete
 # Block length in memory lengths of the labels (4a), or in the variance inflation of the feature, which noise reduces.
 _LENGTHS = 2.0
 _OWN_LENGTHS = 8.0
-# Upper 80 % limit of a variance over eight lags in multiples of it: below, a cycle is less than the variance of blocks.
-_CYCLE_BOUND = 2.0
+# Upper 70 % limit of a variance over eight lags in multiples of it: below, a cycle is less than the variance of blocks.
+_CYCLE_BOUND = 1.5
 _NO_LABELS = np.empty(0, np.int32)
 _MOST_PLACES = 1 << 16  # of a row in the series, which bounds the time that its weight can cost
 

@@ -1,4 +1,4 @@
-"""Values that were recorded depending on the class are no evidence because they were recorded."""
+"""That a value was recorded is not evidence, although it depends on the class."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def train(
         unless the prices of a file are in a currency.
     missingness : NAME
         informative if values are recorded for the same reason where the model is used; uninformative: that a value was
-        recorded is no evidence.
+        recorded is not evidence.
     set_ : NAME=VALUE
         A parameter of the method; may be repeated.
     seed : N

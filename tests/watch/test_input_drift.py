@@ -143,3 +143,57 @@ def test_ks_of_a_column_whose_recent_values_are_missing_is_undefined(rng):
     assert np.isnan(ks[0])
     assert ks[1] < 0.2
     assert missing[0] == pytest.approx(1.0)
+
+
+def autoregressive(rng, n, phi, d):
+    X = rng.normal(size=(n, d))
+    for i in range(1, n):
+        X[i] = phi * X[i - 1] + np.sqrt(1 - phi**2) * X[i]
+    return X
+
+
+def largest(X, **settings):
+    """Return the largest measures of each feature along rows."""
+    drift, most = InputDrift(**settings), {}
+    for i in range(0, len(X), 500):
+        drift.update(X[i : i + 500])
+        for name, values in drift.measures().items():
+            most[name] = np.fmax(most.get(name, -np.inf), np.nan_to_num(values))
+    return most
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["slow", "lots"])
+def test_slow_rows_have_a_large_psi_and_no_drift(rng, kind):
+    n = 40_000
+    X = (
+        autoregressive(rng, n, 0.99, 3)
+        if kind == "slow"
+        else np.repeat(rng.normal(size=(n // 200, 3)), 200, axis=0)
+    )
+    found = largest(X)
+    assert (found["psi"] > 0.2).all()
+    assert (found["drift"] == 0.0).all()
+
+
+@pytest.mark.slow
+def test_a_shift_of_autocorrelated_rows_is_a_drift(rng):
+    X = autoregressive(rng, 12_000, 0.9, 3)
+    X[8000:, 1] += 1.5
+    X[8000::3, 2] = np.nan
+    found = largest(X)
+    assert (found["drift"] > 0.2).tolist() == [False, True, True]
+    assert found["missing_rise"].tolist() == pytest.approx([0.0, 0.0, 0.33], abs=0.05)
+
+
+@pytest.mark.slow
+def test_a_known_season_is_no_drift(rng):
+    phase = np.arange(24_000) / 4000
+    X = np.sin(2 * np.pi * phase)[:, None] + 0.3 * rng.normal(size=(24_000, 2))
+    X[20_000:, 1] += 1.0
+    found = largest(X, season=4000)
+    assert found["psi"][0] < 0.2
+    assert found["drift"][0] == 0.0
+    assert found["drift"][1] > 0.2
+    with pytest.raises(ValueError, match="season"):
+        InputDrift(season=1)

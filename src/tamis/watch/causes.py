@@ -239,7 +239,8 @@ class CauseTest(ThreadSafe):
         if self._phase != _EXPECTING and len(self._stored) and len(X):
             given, classes = self._outputs(X, values, model, labels, names if has_names else None)
             codes = np.asarray(target, dtype=np.float64) if classes is None else _codes(target, classes)
-            used = reliance >= 0.01 * max(float(reliance.max()), 1e-300)
+            least = 0.01 if model is not None else 0.05  # the reliance of logged predictions varies by chance
+            used = reliance >= least * max(float(reliance.max()), 1e-300)
             for j, age in self._add(given, codes, X, used, names):
                 ages[j] = age
         self._stored = np.concatenate([self._stored, X])[-_STORED:]
@@ -406,8 +407,9 @@ class CauseTest(ThreadSafe):
             if alone is not None and best.score - alone.score < (_LOG_ODDS + 1.0) * self._inflation:
                 best = alone
         # Another effect of the same feature contains the loss of its relevance as a special case.
+        nested = _NESTED if rows.stop - rows.start >= _FEWEST // 2 else 1.0
         others = {
-            one.cause: one.score - _NESTED * (one.cause == EFFECT and one.feature == best.feature)
+            one.cause: one.score - nested * (one.cause == EFFECT and one.feature == best.feature)
             for one in reversed(found)
             if one.cause != best.cause or (best.cause == STALE and one is not best)
         }

@@ -13,7 +13,7 @@ Annals of Statistics 48(3), 2020). Both means are linear in Z, with coefficients
 depends on the label through used features alone.
 
 The p-value compares the faded mean of g with its error by Student's t. The long-run variance of g is estimated from
-blocks (:mod:`tamis.watch.long_run`), so rows may depend on one another; while it is undetermined, the p-value is 1.
+blocks (:mod:`tamis.watch.long_run`), so rows may depend on one another; while it is undetermined, so is the p-value.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ _EVERY = 500  # rows between two estimates of the coefficients and of the varian
 _LEAST = 0.02  # of the variance of a score; below, the used features determine it
 _FAR = 3.0
 _RIDGE = 1.0
+_SIGNIFICANT = 0.05
 
 
 class ConditionalRelevance(ThreadSafe):
@@ -141,17 +142,21 @@ class ConditionalRelevance(ThreadSafe):
             self._series.estimate(at_once=self._n < 8 * _EVERY)
 
     def pvalues(self) -> Floats:
-        """Return the p-value of each feature, 1 for those that the model uses."""
+        """Return the p-value of each feature, 1 for those that the model uses; NaN while it is undetermined."""
         n_features = len(self._centre)
         if not self._weights[0]:
-            return np.ones(n_features)
+            return np.full(n_features, np.nan)
         V = self._series.variance.reshape(self._mean.shape)
         total, squares = self._weights
         error = np.sqrt(np.where(V > 0.0, V, np.inf) * squares) / total
         t = np.abs(self._mean / total) / error
         tails = 2.0 * scipy.special.stdtr(np.maximum(self._series.freedom, 1.0).reshape(t.shape), -t)
         is_open = self._spread[1] > _LEAST * self._spread[0]
-        tails = np.where(np.isnan(tails) | ~is_open, 1.0, tails)
-        values = np.minimum(1.0, tails.min(axis=0).reshape(2, n_features).min(axis=0) * 2 * len(self._mean))
+        tails = np.where(is_open, np.where(V > 0.0, tails, np.nan), 1.0)
+        least = np.fmin.reduce(np.fmin.reduce(tails, axis=0).reshape(2, n_features), axis=0)
+        values = np.minimum(1.0, least * 2 * len(self._mean))
+        # A score that is undetermined may be significant, so only another one that is decides.
+        unknown = np.isnan(tails).any(axis=0).reshape(2, n_features).any(axis=0)
+        values = np.where(unknown & ~(values < _SIGNIFICANT), np.nan, values)
         values[self._used] = 1.0
         return np.asarray(values)

@@ -49,6 +49,7 @@ _MOST_CATEGORIES = 100  # categories of a column with separate bins; rarer ones 
 _WINDOWS = np.array([1.0, 1.0, 8.0])
 _MOST_PHASES = 24
 _LEVEL = 1e-4
+_FEWEST = 50  # weight of the recent rows
 _INDEPENDENT, _EXTENDED = (
     50.0,
     20,
@@ -426,7 +427,8 @@ class InputDrift(ThreadSafe):
         t = scipy.special.stdtrit(np.maximum(freedom, 1.0), 1.0 - 0.5 * _LEVEL / max(len(self._edges), 1))
         bound = t * np.sqrt(np.maximum(V, of_rows) * error[:, None])
         change = mean[1] - mean[0]
-        return np.asarray((np.abs(change) > bound) & ~self._is_open), change  # NaN is not significant
+        enough = (total >= min(_FEWEST, self.half_life))[:, None] & ~self._is_open
+        return np.asarray((np.abs(change) > bound) & enough), change  # NaN is not significant
 
 
 def _entropy(shares: Floats) -> Floats:

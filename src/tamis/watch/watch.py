@@ -590,7 +590,7 @@ class Watch(ThreadSafe, WatchPresentation):
             self._conditional = ConditionalRelevance(X.shape[1], residuals.shape[1], self.half_life)
         self._conditional.update(X, given, residuals, order_of_use[used[order_of_use]])
         was = self._states.is_relevant
-        return np.asarray(self._conditional.pvalues() < np.where(was, _STAYS, _ALPHA / X.shape[1]))
+        return _below(self._conditional.pvalues(), was)
 
     def _find_causes(self, X: Floats, values: Floats, y: Array) -> Ints | None:
         """Return for each feature the number of rows since it was last relevant, if detected now; otherwise 0.
@@ -630,8 +630,7 @@ class Watch(ThreadSafe, WatchPresentation):
             return None
         scores = np.nan_to_num(np.asarray(selector.scores_, dtype=np.float64), nan=0.0)
         pvalues = getattr(selector, "pvalues_", None) if pvalues is None else pvalues
-        level = np.where(was, _STAYS, _ALPHA / len(scores))
-        passes = selector.get_support() if pvalues is None else np.asarray(pvalues) < level
+        passes = selector.get_support() if pvalues is None else _below(np.asarray(pvalues), was)
         return np.asarray(passes & _is_large(scores, was))
 
     def _is_used(self, was: Mask) -> Mask | None:
@@ -790,6 +789,12 @@ def check_rules(rules: Sequence[Rule], features: Sequence[str], task: str) -> No
 def _learn(selector: Any, X: Floats, codes: Array) -> Any:
     selector.partial_fit(X, codes)
     return selector
+
+
+def _below(pvalues: Floats, was: Mask) -> Mask:
+    """Return which p-values are below the level of features that were relevant or not; NaN changes none."""
+    level = np.where(was, _STAYS, _ALPHA / len(pvalues))
+    return np.asarray(np.where(np.isnan(pvalues), was, pvalues < level))
 
 
 def _is_large(values: Floats, was: Mask) -> Mask:

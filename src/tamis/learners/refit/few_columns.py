@@ -59,7 +59,9 @@ _HALVINGS = 4
 _FIRST = 1  # the candidate that is used without evidence: half of the columns
 _PENALTIES = (2.0, 5.0, 10.0, 20.0)
 _LIKE = 0.75  # share of the rows that a fit has, for the columns of the one before to be kept
-_IN_USE = 4.0  # factor of the importance of columns in use
+# Factor of the importance of columns in use. On four streams the share of columns that change at a refit is .078, with 1
+# .144 and with 16 .128, where accuracy is .8 points lower: `experiments/few_columns.py --arms "all,few,few _IN_USE=1"`.
+_IN_USE = 4.0
 _TOLERANCE = 0.05
 _SMALLEST_STEP = 0.45  # of the number of columns, if the cheaper candidate is not better
 _COMPARED = 3000  # rows of the comparison

@@ -108,8 +108,8 @@ def blocked_log_p(
         meat = (scores**2).sum(axis=0) / spare
         flat = (size >= _OWN_LENGTHS * excess) & ~_rises(own)
         here = missing & (flat | (size >= max(_LENGTHS * length, _MEMORIES * memory)))
-        short = max(_SHORTFALL * length, memory / 2.0)
-        short = np.where(flat, np.minimum(_SHORTFALL * excess, short), short)
+        most = max(_SHORTFALL * length, memory / 2.0)
+        short = np.where(flat, np.minimum(_SHORTFALL * excess, most), most)
         meat = np.maximum(meat * (1.0 + short / size), least)
         statistic = c * c / np.maximum(meat, 1e-300)
         t2[here], log_p[here] = statistic[here], log_t_tail(statistic[here], df)

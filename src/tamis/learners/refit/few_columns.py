@@ -15,13 +15,13 @@ unchanged     the columns of the model in use; while it had less than three quar
 
 The gain of a column that is irrelevant is approximately chi-square distributed with one degree of freedom, so a penalty
 means the same on every stream: a split at random exceeds 2, 5, 10 and 20 with probability .16, .03, .002 and .00001. In
-a regression, gains have the unit of the squared target, and the penalties are
-multiplied by the mean squared error of "all".
+a regression, gains have the unit of the squared target, and the penalties are multiplied by the mean squared error of
+"all".
 
-A selection is stable: columns that a candidate used in its previous fit cost it no penalty, and count four times
-their importance (gains are squares: another column must explain twice as much of the standard deviation), unless that
-fit had more rows, as before a drift. Each candidate refers to its own previous fit, so
-that "all" does not make every column free.
+A selection is stable: columns that a candidate used in its previous fit cost it no penalty, and count four times their
+importance (gains are squares: another column must explain twice as much of the standard deviation), unless that fit had
+more rows, as before a drift. Each candidate refers to its own previous fit, so that "all" does not make every column
+free.
 
 All candidates predict the rows until the next refit, and their paired losses (:mod:`tamis.summaries.paired_losses`) on
 the last 3,000 rows decide which one is used: the squared error or Brier score, relative to that of a constant. A model
@@ -59,8 +59,8 @@ _HALVINGS = 4
 _FIRST = 1  # the candidate that is used without evidence: half of the columns
 _PENALTIES = (2.0, 5.0, 10.0, 20.0)
 _LIKE = 0.75  # share of the rows that a fit has, for the columns of the one before to be kept
-# Factor of the importance of columns in use. On four streams the share of columns that change at a refit is .078, with 1
-# .144 and with 16 .128, where accuracy is .8 points lower: `experiments/few_columns.py --arms "all,few,few _IN_USE=1"`.
+# Factor of the importance of columns in use. On four streams .078 of the columns change at a refit; 1: .144; 16:
+# .128, accuracy .8 points lower: `experiments/few_columns.py --rows 5000 --arms "all,few,few _IN_USE=1"`.
 _IN_USE = 4.0
 _TOLERANCE = 0.05
 _SMALLEST_STEP = 0.45  # of the number of columns, if the cheaper candidate is not better

@@ -102,7 +102,7 @@ _API = {
         ("tamis", "Watch IncrementalPFI IncrementalSAGE"),
         ("tamis.watch", "InputDrift DriftMagnitude drift_over_time Rule read_rules"),
     ],
-    "Save, load and merge": [("tamis", "save load dumps loads merge_tree")],
+    "Save, load and merge": [("tamis", "save load dumps loads freeze merge_tree")],
     "Write a method": [
         ("tamis.base", "RowSelector ColumnSelector CellClassifier"),
         ("tamis.checks", "check_row_selector check_column_selector check_cell_classifier"),
@@ -130,7 +130,7 @@ def _names(module: str, what: str) -> list[str]:
     ]
     folders = ("tamis.learners.", "tamis.pipeline.") if what == "learners" else (f"tamis.{what}.",)
     mine = [name for name in own if getattr(tamis, name).__module__.startswith(folders)]
-    return sorted(mine, key=str.lower)
+    return sorted((name for name in mine if isinstance(getattr(tamis, name), type)), key=str.lower)
 
 
 def _api_page() -> str:

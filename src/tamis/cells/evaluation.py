@@ -326,7 +326,7 @@ def _forward_selection(model: CellClassifier, rows: Floats, y: NDArray[np.int64]
             posterior = trees.posterior(known)
             known[:, j] = np.nan
             paid = np.zeros((1, rows.shape[1]), dtype=bool)
-            paid[0, [*chosen, j]] = True
+            paid[0, np.array([*chosen, int(j)])] = True
             loss = model._Q[y, np.argmin(posterior @ model._Q, axis=1)].mean()
             surprise = -np.log(np.maximum(posterior[np.arange(len(y)), y], 1e-9)).mean()
             results.append((float(loss + _total_prices(model, paid)[0]), float(surprise)))

@@ -276,6 +276,15 @@ class InputDrift(ThreadSafe):
         self._recent[1:, closed], self._weights[1:, closed] = 0.0, 0.0
         self._is_open = is_open
 
+    def inflation(self) -> Floats:
+        """Return the variance of sums of rows relative to that of independent rows; infinite if undetermined."""
+        if self._long_run is None:
+            return np.full(self._rows.shape[1], np.inf)
+        V = self._long_run.variance.reshape(self._centres.shape[1:])
+        of_row = self._row_variance(self._reference[1].sum(axis=0))
+        ratio = np.divide(V, of_row, out=np.ones(V.shape), where=of_row > 0.0)
+        return np.asarray(np.where(np.isnan(ratio), np.inf, ratio).max(axis=0))
+
     def _row_variance(self, counts: Floats) -> Floats:
         """Return the variance of each score, (k, j), from counts (j, b)."""
         share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)

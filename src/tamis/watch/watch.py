@@ -80,6 +80,7 @@ DEFAULT_RULES = (
 _LEAST_SHARE = 0.05  # smallest value relative to the largest
 _ALPHA = 0.001  # family-wise level to become relevant
 _STAYS = 0.05  # level for each feature to remain relevant
+_ROWS_PER_SLOPE = 5
 _MOST_CLASSES = 3  # whose residuals are tested for a relation to unused features
 _MOST_OUTPUTS = 10  # outputs of the model whose drift is measured
 _N_CLASSES = 5  # classes into which a numeric target is binned
@@ -528,9 +529,7 @@ class Watch(ThreadSafe, WatchPresentation):
         used = self._is_used(self._states.is_used)
         if relevant is not None and used is not None:
             lost = False if self._lost is None else self._lost.lost
-            relevant = np.where(
-                used, relevant & ~np.asarray(lost), self._is_informative(X, predicted, target, used)
-            )
+            relevant = np.where(used, relevant & ~np.asarray(lost), self._is_informative(X, target, used))
             has_cause = self._lost is not None and self._lost.cause in WEAKENING
             shares = share(self._relevances() * used)
             self._states.update(
@@ -550,47 +549,34 @@ class Watch(ThreadSafe, WatchPresentation):
         """
         if not self._has_own_selector:
             return None
-        values = np.asarray(target, dtype=np.float64)[:, None]
-        if self.task == "classification":
-            values = (target[:, None] == np.arange(_MOST_CLASSES)).astype(np.float64)
+        values = self._target_values(target)
         if self._marginal is None:
             self._marginal = ConditionalRelevance(X.shape[1], values.shape[1], self.half_life)
         self._marginal.update(X, np.empty((len(X), 0)), values, np.empty(0, dtype=np.int64))
         return self._marginal.pvalues()
 
-    def _is_informative(self, X: Floats, predicted: Floats, target: Array, used: Mask) -> Mask:
-        """Return which features the label depends on given the predictions and the features used."""
-        if self._kind == "number":
-            residuals = (target - predicted[:, 0])[:, None]
-            if self._performance.measures()["mae"] > 0.0:  # a single large error must not decide
-                most = 6.0 * self._performance.measures()["mae"]
-                residuals = np.clip(residuals, -most, most)
-            given = predicted
-        else:
-            n_classes = max(len(self._performance.classes), 2)
-            if self._kind == "score":
-                order = order_by_label(self._performance.classes)
-                first, given = order[-1] if order else 0, predicted
-                residuals = (target == first)[:, None] - predicted
-            else:
-                given = (
-                    predicted
-                    if predicted.shape[1] > 1
-                    else np.eye(n_classes)[predicted[:, 0].astype(np.int64)]
-                )
-                residuals = (target[:, None] == np.arange(given.shape[1])) - given
-                first_class = given.shape[1] == 2
-                given, residuals = (
-                    given[:, first_class : 1 + _MOST_CLASSES],
-                    residuals[:, first_class : 1 + _MOST_CLASSES],
-                )
+    def _target_values(self, target: Array) -> Floats:
+        """Return the target as numbers of shape (n_rows, n_outputs): indicators of classes, or the target."""
+        if self.task == "classification":
+            return (target[:, None] == np.arange(_MOST_CLASSES)).astype(np.float64)
+        return np.asarray(target, dtype=np.float64)[:, None]
+
+    def _is_informative(self, X: Floats, target: Array, used: Mask) -> Mask:
+        """Return which features the label depends on given the features used.
+
+        The residuals are not those of the model, whose predictions may depend a little on an unused feature.
+        """
+        values = self._target_values(target)
         reliance = np.nan_to_num(self._reliances(), nan=0.0)
-        order_of_use = np.argsort(-reliance, kind="stable")
-        if self._conditional is None or self._conditional.n_outputs != residuals.shape[1]:
-            self._conditional = ConditionalRelevance(X.shape[1], residuals.shape[1], self.half_life)
-        self._conditional.update(X, given, residuals, order_of_use[used[order_of_use]])
-        was = self._states.is_relevant
-        return _below(self._conditional.pvalues(), was)
+        order = np.argsort(-reliance, kind="stable")
+        if self._conditional is None:
+            self._conditional = ConditionalRelevance(X.shape[1], values.shape[1], self.half_life)
+        self._conditional.update(X, np.empty((len(X), 0)), values, order[used[order]])
+        # Slow features are known from few independent rows, too few for the regressions on the features used.
+        assert self._input_drift is not None
+        slow = self._input_drift.inflation() * _ROWS_PER_SLOPE * (1 + 2 * used.sum()) > 2.0 * self.half_life
+        pvalues = np.where(slow | slow[used].any(), np.nan, self._conditional.pvalues())
+        return _below(pvalues, self._states.is_relevant)
 
     def _find_causes(self, X: Floats, values: Floats, y: Array) -> Ints | None:
         """Return for each feature the number of rows since it was last relevant, if detected now; otherwise 0.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -320,17 +322,20 @@ def _write_notebooks() -> None:
     """Write the executed notebooks as pages, with their tables and pictures."""
     folder = Path(__file__).parent
     notebooks = sorted((folder / "notebooks").glob("*.ipynb"))
-    command = [
-        sys.executable,
-        "-m",
-        "nbconvert",
-        "--log-level=WARN",
-        "--to=markdown",
-        f"--output-dir={folder / 'api'}",
-    ]
-    subprocess.run(
-        [*command, *map(str, notebooks)], check=True
-    )  # a process of its own, which returns its memory
+    with tempfile.TemporaryDirectory() as copies:
+        for notebook in notebooks:
+            content = json.loads(notebook.read_text(encoding="utf-8"))
+            for output in (one for cell in content["cells"] for one in cell.get("outputs", ())):
+                if "text/html" in output.get("data", {}):
+                    # Markdown would end the HTML at a blank line, and read indented lines as code.
+                    shown = "".join(output["data"]["text/html"])
+                    output["data"]["text/html"] = f"\n```{{raw}} html\n{shown}\n```\n"
+            (Path(copies) / notebook.name).write_text(json.dumps(content), encoding="utf-8")
+        command = [sys.executable, "-m", "nbconvert", "--log-level=WARN", "--to=markdown"]
+        # A process of its own, which returns its memory.
+        subprocess.run(
+            [*command, f"--output-dir={folder / 'api'}", *map(str, Path(copies).glob("*.ipynb"))], check=True
+        )
     for notebook in notebooks:
         page = folder / "api" / f"{notebook.stem}.md"
         subjects = "```{index} ! jupyter, ! notebook, ! colab\n```\n\n" if "first" in notebook.stem else ""

@@ -226,7 +226,7 @@ def retire(
     first = min(_MEASURED, n // 4)
     order = _order(rows[:first], losses.values[:first], cost)
     sizes = np.unique(np.linspace(1, len(order), min(_MOST_SETS, len(order))).round().astype(int))
-    alpha, candidates = (1.0 - level) / max(len(sizes), 1), []
+    alpha, candidates = (1.0 - level) / max(len(sizes), 1), list[dict[str, Any]]()
     for size in sizes:
         off = np.sort(order[:size])
         predicted = (

@@ -241,7 +241,7 @@ def retire(
             }
         )  # fmt: skip
     good = [one for one in candidates if one["bound"] <= most]
-    chosen = max(good, key=lambda one: one["saving"], default={"columns": []})["columns"]
+    chosen: list[str] = max(good, key=lambda one: one["saving"])["columns"] if good else []
     return Retirement(chosen, candidates, d, n - first, level, most, model is None)
 
 

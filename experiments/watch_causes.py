@@ -154,6 +154,7 @@ def main() -> None:
                     (row, cause if cause != STALE or feature in (stale, f"x{stale}") else "wrong feature")
                     for row, cause, feature in alerts
                     if cause
+                    and (cause, feature) != (STALE, "None")  # the cause, beside the alert of its feature
                 ]
                 wrong += any(cause == "wrong feature" for _, cause in names)
                 first = names[0][1] if names else ""

@@ -328,7 +328,12 @@ def test_the_commands_fit_a_screen_of_24_lines():
 
 @pytest.mark.parametrize("command", ["run", "follow", "compare", "columns"])
 def test_rarely_needed_options_are_the_last_of_the_page(command):
-    page = CliRunner().invoke(app(), [command, "--help"], env={"COLUMNS": "80"}).output
+    page, usual = (
+        CliRunner().invoke(app(), [command, option], env={"COLUMNS": "80"}).output
+        for option in ("--help-all", "--help")
+    )
+    assert "Rarely needed" not in usual
+    assert "--help-all" in usual
     panels = re.findall(r"─ (\w[\w ]*) ─", page)
     assert panels[-1] == "Rarely needed"
     assert len(panels) == len(set(panels))
@@ -774,7 +779,10 @@ def test_options_of_the_page_exist():
         "watch",
         "retire",
     ):
-        helped = CliRunner().invoke(app(), [command, "--help"], env={"COLUMNS": "200"}).output
+        helped = "".join(
+            CliRunner().invoke(app(), [command, option], env={"COLUMNS": "200"}).output
+            for option in ("--help", "--help-all")
+        )
         options |= set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", helped))
     assert mentioned - options == {"--install-completion"}
 

@@ -43,6 +43,7 @@ LINES = {
     "follow": [[FILE, "--label", STATE, "--idle", "0", "--every", "100", "--report", "follow\x07.html"]],
     "watch": [[*TABLE, "--prediction", HEAT], [*TABLE, "--prediction", "no\x1b[2Jcolumn"]],
     "retire": [[*TABLE, "--prediction", HEAT], [*TABLE, "--prediction", "no\x1b[2Jcolumn"]],
+    "freeze": [["no\x1b[2Jmodel", "--out", "frozen\x07.joblib"]],
     "generate": [["SEA", "--rows", "20", "--out", "ma\x1b[31mde.csv"], ["SE\x1b[2JA", "--out", "x.csv"]],
     "list": [[]],
     "warm-up": [["no\x1b[2Jmethod"]],

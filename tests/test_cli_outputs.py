@@ -91,6 +91,7 @@ def options_that_write():
     begins = {
         "demo": ("demo",), "generate": ("generate", "SEA", "--rows", "50"),
         "watch": ("watch", *FILE, "--prediction", "heat"), "retire": ("retire", *FILE, "--prediction", "heat"),
+        "freeze": ("freeze", "run.csv"), "acquire": ("acquire", "run.csv"),
     }  # fmt: skip
     for name, command in root.commands.items():
         options = [option.opts[0] for option in command.params if option.metavar in ("FILE", "FOLDER")]

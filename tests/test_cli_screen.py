@@ -395,7 +395,7 @@ def test_the_page_shows_the_ranking_and_how_to_do_it_again(call, folder):
     line = re.search(r"tamis screen table.csv --label state .*?--report page.html[^<]*", page)[0]
     code, out, err = call(*line.split()[2:])  # its own report may be replaced
     assert (code, err) == (0, "")
-    assert (folder / "page.html").read_text(encoding="utf-8").count("<section") == 3
+    assert (folder / "page.html").read_text(encoding="utf-8").count("<section") == 4
 
 
 def test_the_page_of_a_level_and_of_odd_names(call, folder):

@@ -278,6 +278,7 @@ def test_keyboard_reaches_links_and_details(browser, report):
     assert browser.execute_script("return [...document.querySelectorAll('details')].map(e => e.open)") == [
         False,
         True,
+        False,
     ]
 
 

@@ -174,8 +174,8 @@ def test_a_result_without_a_verdict_names_its_class():
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder, rng = tmp_path_factory.mktemp("files"), np.random.default_rng(0)
-    X = rng.normal(size=(700, 4))
-    state = np.where(X[:, 0] + 0.5 * rng.normal(size=700) > 0, "on", "off")
+    X = rng.normal(size=(900, 4))
+    state = np.where(X[:, 0] + 0.5 * rng.normal(size=900) > 0, "on", "off")
     log = np.column_stack([X, 1 / (1 + np.exp(-X[:, 0])), state == "on"])
     for name, head, rows in (("a", "heat,light,sound,dust,state", np.column_stack([X.round(3), state])),
                              ("log", "heat,light,sound,dust,p,state", log.round(3))):  # fmt: skip
@@ -196,6 +196,7 @@ COMMANDS = {
     "train": ("a.csv", "--label", "state", "--method", "fixed-subset", "--save", "m.tamis", "--force"),
     "acquire": ("ward.tamis", "a.csv", "--label", "state"),
     "watch": ("log.csv", "--label", "state", "--prediction", "p"),
+    "retire": ("log.csv", "--label", "state", "--prediction", "p"),
 }
 OPTIONAL = {"train": {"candidates", "currency", "missingness"}}
 

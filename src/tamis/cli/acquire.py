@@ -22,7 +22,7 @@ from tamis.cli.dialogue import (
 )
 from tamis.cli.failure import MisuseError
 from tamis.cli.options import OUTPUT, Force, command
-from tamis.cli.output import Output, check_outputs, terminal, write_csv
+from tamis.cli.output import Output, terminal, write_csv
 from tamis.cli.reading import ReadingOptions
 from tamis.cli.train import Table
 
@@ -101,7 +101,6 @@ class _Case:
         if self.log is not None:
             from tamis.persistence.journal import Journal
 
-            check_outputs([model], {"--log": self.log})
             dialogue.log = Journal(self.log)
         return dialogue
 
@@ -176,6 +175,10 @@ def acquire(
     40}, {"undo": true} and {"stop": true} on standard input, one line of JSON for each on standard output. The answer
     to a "question" about a value is the same line with "confirmed": true, or with a declared "unit".
     """
+    output = Output(
+        as_json, quiet, records.report, {"--out": records.out, "--tree": records.tree, "--log": case.log}
+    )
+    output.check([model] if file is None else [model, file], force)
     serve.check()
     if serve.serve and as_json:
         raise MisuseError("--serve and --json are mutually exclusive: give one of them.")
@@ -186,8 +189,6 @@ def acquire(
     records.check()
     dialogue = case.dialogue(model)
     if file is not None:
-        output = Output(as_json, quiet, records.report, {"--out": records.out, "--tree": records.tree})
-        output.check([model, file], force)
         _replay(dialogue, file, records, output)
     elif serve.serve:
         _serve(dialogue, serve, model)

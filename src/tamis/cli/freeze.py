@@ -23,7 +23,7 @@ def freeze(
     as_json: AsJSON = False,
     quiet: Quiet = False,
 ) -> None:
-    """Export a saved model for a service that predicts and does not learn.
+    """Export a saved model for a service that only predicts.
 
     Parameters
     ----------

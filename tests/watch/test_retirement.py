@@ -41,7 +41,7 @@ def test_expensive_columns_of_no_use_are_switched_off():
     assert {"3", "4", "5"} <= set(found.columns)
     assert found.saving >= 21.0
     assert found.bound <= 0.08
-    assert "with 95% and save" in found.verdict()
+    assert "with 95%, and save" in found.verdict()
     with_model = retire(
         X, y, score, {"3": 1.0}, lambda A: 1 / (1 + np.exp(-(1.5 * A[:, 0] + A[:, 1] + A[:, 2])))
     )

@@ -121,16 +121,16 @@ class Retirement(Result):
     def verdict(self) -> str:
         """Return how many columns can be switched off, at which loss and saving."""
         if not self.columns:
-            return f"No column can be switched off at a loss of at most {100 * self.most:.2g} points"
+            return f"No column can be switched off: a loss of at most {self.most:.1%} is not certain for any."
         return (
             f"{len(self.columns):,} of {self.n_columns:,} columns cost at most {100 * self.bound:.2g} points with"
-            f" {self.level:.0%} and save {self.saving:g} per row"
+            f" {self.level:.0%}, and save {self.saving:g} per row."
         )
 
     def about(self) -> str:
         """Return the number of rows and what is compared."""
         how = "a model refitted without them" if self.is_refit else "the model with typical values"
-        return f"{plural(self.n_rows, 'row', 'rows')}; the predictions are compared with those of {how}"
+        return f"{plural(self.n_rows, 'row', 'rows')}; the predictions are compared with those of {how}."
 
     def headline(self) -> list[Figure]:
         """Return the number of columns, the bound and the saving."""

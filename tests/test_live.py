@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import re
 import shutil
 import socket
 import struct
@@ -184,6 +185,32 @@ def test_metrics_are_those_of_the_last_lines(page):
     assert found["tamis_rows"] == "2500.0"
     assert not any("top" in name for name in found)
     assert ask(page, "/metrics", host="evil.example")[1].status == 403
+
+
+def test_the_dashboard_shows_metrics_that_exist(page):
+    pytest.importorskip("prometheus_client", reason="no prometheus_client: pip install 'tamis[metrics]'")
+    page.publish({**SCORES, "n_seen": 200})
+    page.publish(
+        {
+            "event": "watch",
+            "n_seen": 200,
+            "features": ["a"],
+            "relevance": [0.5],
+            "reliance": [0.5],
+            "psi": [0.1],
+        }
+    )
+    page.publish({"event": "alert", "n_seen": 200, "severity": "warning", "feature": "a"})
+    known = set(re.findall(rb"^tamis_\w+", ask(page, "/metrics")[1].read(), flags=re.M))
+    _, answer = ask(page, "/grafana.json")
+    dashboard = json.loads(answer.read())
+    queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    used = {name.encode() for query in queries for name in re.findall(r"tamis_\w+", query)}
+    assert used <= known
+    assert known - used <= {b"tamis_alerts_created"}
+    places = [(p["gridPos"]["x"], p["gridPos"]["y"], p["gridPos"]["w"]) for p in dashboard["panels"]]
+    assert all(x + w <= 24 for x, _, w in places)
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
 
 
 def test_without_the_library_metrics_name_the_extra(page, monkeypatch):

@@ -11,6 +11,7 @@ import json
 import queue
 import threading
 from collections import Counter
+from importlib.resources import files
 from typing import Any
 
 from tamis._json import null_nonfinite
@@ -144,6 +145,8 @@ class _Handler(LocalHandler):
             self._stream()
         elif self.path == "/metrics":
             self._metrics()
+        elif self.path == "/grafana.json":
+            self.answer(200, "application/json", files("tamis.cli").joinpath("grafana.json").read_bytes())
         else:
             self.send_error(404)
 

@@ -81,6 +81,8 @@ class Recommendation(Result):
     n_draws : int
     command : str
         `tamis run` with the options of the stream; those of the recommendation are appended.
+    python : str
+        The run of the recommendation in Python, on the same rows.
     """
 
     chosen: Candidate
@@ -97,6 +99,7 @@ class Recommendation(Result):
     threshold: str = ""
     n_draws: int = RunOptions.n_draws
     command: str = "tamis run FILE --label NAME"
+    python: str = ""
 
     def __repr__(self) -> str:
         return f"Recommendation({self.arguments()!r}, {self.word} {self._written(self.chosen.score)})"
@@ -188,7 +191,8 @@ class Recommendation(Result):
             if curves
         ]
         command = Code(f"{self.command} {self.arguments()}")
-        return [Section("candidates", "Candidates", [command, candidates]), *curves]
+        python = [Code(self.python)] if self.python else []
+        return [Section("candidates", "Candidates", [command, *python, candidates]), *curves]
 
     def _curve(self, learner: str, curves: dict[str, list[tuple[int, float]]]) -> list[Any]:
         """Return the scores by number of columns in the comparison of `Auto`, as a chart and as a table."""
@@ -351,6 +355,7 @@ def recommend(
     return Recommendation(
         chosen, best, candidates, chosen_run.summary(), curves, first.n_rows, first.n_features, reason, measure,
         chosen_run.verdict(), [*first.leaks(), *chosen_run.remarks()], chosen_run.threshold_note(), n_draws,
+        python=chosen_run.reproduce().python,
     )  # fmt: skip
 
 

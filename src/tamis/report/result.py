@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tamis.report.charts.axes import draw_stacked
 from tamis.report.charts.chart import Chart
-from tamis.report.content import Figure, Reproduction, Section, Table, cell_text, flat
+from tamis.report.content import Code, Figure, Reproduction, Section, Table, cell_text, flat
 from tamis.report.page import InlinePage, inline_chart, write_page
 
 if TYPE_CHECKING:
@@ -128,6 +128,8 @@ class Result:
         if (chart := next((one for one in charts if one.is_main), next(iter(charts), None))) is not None:
             parts.append(inline_chart(chart))
         parts += [f"<p>{html.escape(part)}</p>" for part in (self.about(), *self.remarks()) if part]
+        codes = [item for section in sections for item in flat(section.items) if isinstance(item, Code)]
+        parts += [f"<pre>{html.escape(code)}</pre>" for code in codes]
         figures = {one.name: [one.value, cell_text(one.note)] for one in self.headline()}
         parts += [html_repr("Summary", (), figures)] if figures else []
         for table in [one for one in _of_kind(Table, sections) if one.is_main][:2]:

@@ -361,7 +361,7 @@ class RecordsResult(Result):
         tables = [self._records_table()]
         if self.missing:
             rows: list[list[Cell]] = [[Names([str(name)]), f"{n:,}"] for name, n in self.missing.items()]
-            tables.append(Table("Acquired next, not recorded", [("", "feature"), ("n", "records")], rows))
+            tables.insert(0, Table("Acquired next, not recorded", [("", "feature"), ("n", "records")], rows))
         return [Section("records", "Records", tables)]
 
     def _records_table(self) -> Table:

@@ -85,8 +85,13 @@ def write_files(folder: Path) -> None:
     parquet("clicks.parquet", **{f"c{i}": rng.normal(size=n) for i in range(30)}, clicked=code)
     parquet("parts/first.parquet", clicked=code)
     parquet("machines.parquet", state=state)
-    minutes = np.arange(n).astype("datetime64[m]").astype("datetime64[s]")
-    parquet("predictions.parquet", ts=minutes, score=1 / (1 + np.exp(-3 * X[:, 5])), default=code)
+    minutes = (
+        np.arange(2 * n).astype("datetime64[m]").astype("datetime64[s]")
+    )  # enough rows for `tamis retire`
+    log = {**columns, "score": 1 / (1 + np.exp(-3 * X[:, 5])), "default": code}
+    twice = {name: np.tile(column, 2) for name, column in log.items()}
+    pq.write_table(pa.table({**twice, "ts": minutes}), folder / "predictions.parquet")
+    (folder / "prices.json").write_text('{"heat": 2.0, "sound": 1.0}', encoding="utf-8")
     parquet("houses.parquet", price=100 + 10 * X[:, 0])
     words = [f"{2 * c - 1} 1:{1 + c} 2:1 {3 + i % 60}:1" for i, c in enumerate(code)]
     (folder / "words.svm").write_text("\n".join(words) + "\n", encoding="utf-8")

@@ -163,7 +163,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         n_features_in_ (=y)  classes_ (k) labels  prior_ (k) float in [0, 1]  _Q (k, k) finite
         candidates_ (c) in [0, n_features_in_)
         prices_ (c) float in [0, inf)  _bins.edges (c, a) float in [-inf, inf]  _bins.sizes (c) in [0, a+1]
-        _bins.levels in [1, a+1]  _sizes (n_features_in_) in [0, 33)  _class_order (k) in [0, k) distinct
+        _bins.levels in [1, a+1]  _sizes (y) in [0, 33)  _class_order (k) in [0, k) distinct
         _tariff.own (c) float in [0, inf)  _tariff.member (g, c) bool  _tariff.fee (g) float in [0, inf)
         _tariff.pairs (p, 2) in [0, c)  _tariff.given (p) float in [0, inf)
         _evidence_model? (its own)  _any_order? (its own)  _target? (its own)
@@ -824,7 +824,8 @@ def _ranges_of(X: Rows, columns: NDArray[np.int64], sizes: NDArray[np.int64]) ->
     else:
         low, high = np.fmin.reduce(X, axis=0)[columns], np.fmax.reduce(X, axis=0)[columns]
     is_number = sizes[columns] == 0
-    return np.where(is_number, (low, high), np.nan).T.astype(np.float64)
+    # In C order, as it is after loading.
+    return np.ascontiguousarray(np.where(is_number, (low, high), np.nan).T, dtype=np.float64)
 
 
 def missingness_text(model: CellClassifier) -> str:

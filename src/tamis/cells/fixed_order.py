@@ -263,8 +263,9 @@ class FixedOrder(BinnedClassifier):
                 f"after {policy.max_values:,}" if policy.max_risk == -np.inf else "at a threshold of the risk"
             )
             chosen.append(f"a stop {stops}{' values' if policy.max_risk == -np.inf else ''}")
-        if self.order == "auto" and self.order_ != self._orders[0]:
-            chosen.append(f"the order {self.order_!r}")
+        order = getattr(self, "order_", self._orders[0])
+        if self.order == "auto" and order != self._orders[0]:
+            chosen.append(f"the order {order!r}")
         return f"calibration: {', '.join(chosen)}" if chosen else own
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:

@@ -5,9 +5,9 @@
 CUBE and CUBE-NM follow the published description: 8 classes, whose three bits stand in adjacent columns, at the place
 of the class, with normal noise (sd 0.3); all other columns are normal about 0.5. CUBE has 20 columns. CUBE-NM has five
 blocks of ten and a context, measured as one group of five indicators, that determines the block; 600 rows are learned
-from. MiniBooNE, ACTG175 and CKD are in no package that could be installed: "miniboone-like" (50 skewed, correlated
+from. No package with MiniBooNE, ACTG175 or CKD was found by name: "miniboone-like" (50 skewed, correlated
 columns, 28 % signal), "actg-like" (23 columns of a trial, weak effects, 24 % events) and "ckd-like" (24 columns, 300
-rows, a tenth of the values missing) are generated with their published sizes, and say nothing about accuracy on the
+rows, a tenth of the values missing) are generated with their published sizes, and do not indicate the accuracy on the
 originals. "letters-like" has 26 classes of six clusters each. Each value costs 1, a row spends the whole budget, and
 2,000 rows are predicted (AACO: 300). "forward, LightGBM" fits LightGBM to the columns of a forward selection by
 cross-validated accuracy among the 15 best ones.

@@ -51,7 +51,7 @@ def call(page):
         port = int(page.address.rsplit(":", 1)[1].strip("/"))
         link = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
         body = b"" if message is None else json.dumps(message).encode()
-        link.request(method, path, body=body, headers={"Content-Type": "application/json"})
+        link.request(method, path, body=body, headers={"Content-Type": "application/json"} if body else {})
         answer = link.getresponse()
         content = answer.read()
         found = json.loads(content) if content else None

@@ -147,7 +147,7 @@ def work() -> None:
     """Compile the kernels that standard input names, and print the outcome of each as a line of JSON."""
     codes = sys.argv[1]
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what a module prints is no answer
+    os.dup2(2, 1)  # what a module prints is not part of the answer
     for line in sys.stdin:
         request = json.loads(line)
         print(json.dumps(_compile(request, Path(codes) if codes else None)), file=answers, flush=True)

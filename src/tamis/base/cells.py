@@ -53,7 +53,7 @@ from tamis.base.missingness import Missingness, complete_rows, missingness_of
 from tamis.base.numeric_target import NumericTarget
 from tamis.base.prices import PRICES, PriceList, Tariff, check_groups, own_costs, tariff_of
 from tamis.base.row_sample import RowSample
-from tamis.base.session import Session, State, limits_of, outcome_of, session_number
+from tamis.base.session import Session, State, add_values, limits_of, outcome_of, session_number
 from tamis.errors import DataError
 
 __all__ = ["Acquisition", "CellClassifier", "missingness_text"]
@@ -571,10 +571,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
             alive, position = alive[position >= 0], position[position >= 0]
             part, code, value = state.take(alive), codes[alive, position], values[alive, position]
             price = np.where(code != -1, self._price(part, position), 0.0)
-            is_empty = code == _WITHOUT_RESULT
-            self._observe(part, position, np.maximum(code, np.int16(-1)), np.where(is_empty, np.nan, value))
-            part.without_result[np.arange(len(alive)), position] = is_empty
-            part.spent += price
+            add_values(self, part, position, code, value, price)
             state.put(alive, part)
             self._pay(rows[alive], position, code, price, value, part.posterior, bill)
         return state

@@ -18,7 +18,9 @@ from tamis.base.html_repr import html_repr
 from tamis.base.prices import PriceList
 from tamis.errors import DataError
 
-__all__ = ["Session", "State", "limits_of", "next_within", "outcome_of", "session_number", "units_of"]
+__all__ = [
+    "Session", "State", "add_values", "limits_of", "next_within", "outcome_of", "session_number", "units_of",
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
 _ROUNDING = 1.0 + 1e-9  # of a sum of prices, against a budget
@@ -288,8 +290,7 @@ class Session(ThreadSafe):
         if not self._steps:
             raise ValueError("There is nothing to undo: no value was observed.")
         state = self.state()
-        before = Session(self._model, {**state, "observed": state["observed"][:-1]})
-        vars(self).update(vars(before))
+        vars(self).update(vars(Session(self._model, {**state, "observed": state["observed"][:-1]})))
 
     def explain(self) -> list[dict[str, Any]]:
         """Return the values observed so far, in order.
@@ -316,11 +317,8 @@ class Session(ThreadSafe):
         """Return the session as plain data (JSON); `model.open(state)` resumes it in another process."""
         observed = [[step["feature"], step["value"], step["paid"]] for step in self._steps]
         refused, limit = self.unavailable, self._budget
-        return {
-            "observed": observed,
-            **({"unavailable": refused} if refused else {}),
-            **({"budget": limit} if limit < math.inf else {}),
-        }
+        more = {"unavailable": refused} if refused else {}
+        return {"observed": observed, **more, **({"budget": limit} if limit < math.inf else {})}
 
     # -- observations --------------------------------------------------------------------------------------
 
@@ -400,11 +398,8 @@ class Session(ThreadSafe):
         return f"{float(value):g} is outside {low:g} to {high:g}{own}: which unit?{others}"
 
     def _outcome(self, position: int, value: Any) -> str:
-        return outcome_of(
-            value,
-            self._model._number(position, value, self._names[position]),
-            limits_of(self._model, position),
-        )
+        number = self._model._number(position, value, self._names[position])
+        return outcome_of(value, number, limits_of(self._model, position))
 
     def _in_own_unit(self, position: int, value: Any, unit: str | None) -> Any:
         if unit is None or is_missing(value):
@@ -439,9 +434,8 @@ class Session(ThreadSafe):
         code = self._model._codes(np.array([[number]]), at)[0]
         price = float(self._model._price(state, at)[0]) if paid else 0.0
         state.volunteered |= position != self._position and not math.isnan(number)
-        self._model._observe(state, at, code, np.array([number]))
-        state.without_result[0, position] = paid and math.isnan(number)
-        state.spent += price
+        code = code - np.int16(paid and math.isnan(number))  # paid for without evidence
+        add_values(self._model, state, at, code, np.array([number]), price)
         next_position = int(next_within(self._model, state, self._budget)[0][0])
         step = {
             "feature": self._names[position],
@@ -523,6 +517,16 @@ def next_within(model: _Model, state: State, budget: float) -> tuple[NDArray[np.
         state.put(due, part)
         due = due[position[due] >= 0]
     return position, price
+
+
+def add_values(
+    model: _Model, state: State, position: Array, code: Array, value: Array, price: Floats | float
+) -> None:
+    """Add a value of each row, and its price; its code is -1 if it is unavailable, -2 if paid for without evidence."""
+    is_empty = code < -1
+    model._observe(state, position, np.maximum(code, np.int16(-1)), np.where(is_empty, np.nan, value))
+    state.without_result[np.arange(len(position)), position] = is_empty
+    state.spent += price
 
 
 def session_number(value: float | None, feature: str | int) -> float:

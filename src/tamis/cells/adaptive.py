@@ -571,7 +571,7 @@ class AdaptiveIFC2F(BinnedClassifier):
             mine = np.flatnonzero(context == c)
             posterior[mine], information[mine] = model.trees[c].expected_information(state.values[mine])
         position, rate = self._offers.best(state, posterior, information)
-        # The context is worth more than its own information; a row without it goes on with the tree of all rows.
+        # The context is worth more than its own information; a row without it continues with the tree of all rows.
         due = np.flatnonzero((context < 0) & (pending >= 0))
         _, rates = self._offers.rates(
             state.take(due), posterior[due], np.ones((len(due), state.asked.shape[1]))

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._validation import Array, as_column, check_number, reject_missing
-from tamis.base import PriceList
 from tamis.base.session import State, next_within
+from tamis.cells.records import price_text
 from tamis.persistence import replace_file
 from tamis.report.charts.diagram import Diagram
 from tamis.report.content import Cell, Figure, Section, Table
-from tamis.report.number_format import fraction, scientific
+from tamis.report.number_format import fraction
 from tamis.report.result import Result
 from tamis.report.text import plural, shorten
 
@@ -359,8 +359,7 @@ class PaperTree(Result):
         return fraction(float(np.mean(decided != self.y)))
 
     def _price(self, price: float) -> str:
-        cost = self.model.cost
-        return cost.amount(price) if isinstance(cost, PriceList) else scientific(price)
+        return price_text(self.model, price)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values: the keys are in the table of JSON keys in the documentation."""

@@ -33,7 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._validation import Array, as_column, check_number, reject_missing
 from tamis.base import PriceList
-from tamis.base.session import next_within
+from tamis.base.session import add_values, next_within
 from tamis.report.content import Cell, Figure, Names, Remark, Section, Table
 from tamis.report.number_format import fraction, scientific
 from tamis.report.result import Result
@@ -42,7 +42,7 @@ from tamis.report.text import plural
 if TYPE_CHECKING:
     from tamis.cells import CellClassifier
 
-__all__ = ["Estimate", "RecordsResult", "replay_records"]
+__all__ = ["Estimate", "RecordsResult", "price_text", "replay_records"]
 
 Floats = NDArray[np.float64]
 _CELLS = 1 << 22  # of the records that are followed at a time
@@ -62,7 +62,7 @@ def replay_records(
     model: CellClassifier, X: Any, y: Any = None, *, budget: float | None = None, unavailable: Any = None,
     title: str = "records",
 ) -> RecordsResult:  # fmt: skip
-    """Follow the policy of a fitted model through records, each until it lacks a value.
+    """Follow the policy of a fitted model through records, each up to its first missing value.
 
     Parameters
     ----------
@@ -179,15 +179,7 @@ class RecordsResult(Result):
             self._next[at[alive[lacks]]], self.next_cost[at[alive[lacks]]] = position[lacks], price[lacks]
             alive, position, price, code = (one[~lacks] for one in (alive, position, price, code))
             part = state.take(alive)
-            known = code >= 0  # not a category that did not occur in fit, which is paid for
-            model._observe(
-                part,
-                position,
-                np.maximum(code, np.int16(-1)),
-                np.where(known, values[alive, position], np.nan),
-            )
-            part.without_result[np.arange(len(alive)), position] = ~known
-            part.spent += price
+            add_values(model, part, position, code, values[alive, position], price)
             state.put(alive, part)
             self._steps.append(_Step(at[alive], position, price, model._decide(part.posterior)))
         self.cost[at] = state.spent
@@ -389,8 +381,7 @@ class RecordsResult(Result):
         return _text(estimate, self._price)
 
     def _price(self, price: float) -> str:
-        cost = self.model.cost
-        return cost.amount(price) if isinstance(cost, PriceList) else scientific(price)
+        return price_text(self.model, price)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values: the keys are in the table of JSON keys in the documentation."""
@@ -434,6 +425,11 @@ def _mean(terms: Floats, best: float = 0.0, worst: float = 0.0, *, is_share: boo
     middle, spread = value + t**2 / (2.0 * m), value * (1.0 - value) / m + (t / (2.0 * m)) ** 2
     low, high = ((middle + side * t * np.sqrt(spread)) / (1.0 + t**2 / m) for side in (-1.0, 1.0))
     return Estimate(value, float(max(low + best, 0.0)), float(min(high + worst, 1.0)))
+
+
+def price_text(model: CellClassifier, price: float) -> str:
+    """Return a price in the currency of the model, if it has one."""
+    return model.cost.amount(price) if isinstance(model.cost, PriceList) else scientific(price)
 
 
 def _text(estimate: Estimate, form: Callable[[float], str]) -> str:

@@ -108,11 +108,15 @@ def _show(output: RunOutput) -> int:
 
 def signal_of_sensors(seed: int = 0, n_rows: int = 12_000) -> Any:
     """Return the signal that each sensor measures, shape (300,)."""
+    return _signals(seed, n_rows)[2]
+
+
+def _signals(seed: int, n_rows: int) -> tuple[Any, Any, Any]:
+    """Return the generator, the 20 signals, and the one that each sensor measures."""
     import numpy as np
 
     rng = np.random.default_rng(seed)
-    rng.normal(size=(n_rows, 20))
-    return rng.integers(0, 20, 300)
+    return rng, rng.normal(size=(n_rows, 20)), rng.integers(0, 20, 300)
 
 
 def sensors(seed: int = 0, n_rows: int = 12_000, noise: float = 0.1) -> tuple[Any, Any]:
@@ -132,9 +136,8 @@ def sensors(seed: int = 0, n_rows: int = 12_000, noise: float = 0.1) -> tuple[An
     """
     import numpy as np
 
-    rng = np.random.default_rng(seed)
-    signals = rng.normal(size=(n_rows, 20))
-    X = signals[:, rng.integers(0, 20, 300)] + noise * rng.normal(size=(n_rows, 300))
+    rng, signals, measured = _signals(seed, n_rows)
+    X = signals[:, measured] + noise * rng.normal(size=(n_rows, 300))
     before, after = signals[:, 3] + signals[:, 8], signals[:, 11] - signals[:, 3]
     return X, np.where(np.arange(n_rows) < n_rows // 2, before, after) > 0
 

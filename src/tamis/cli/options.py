@@ -30,7 +30,7 @@ __all__ = [
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _RARE = "Rarely needed"  # the panel of the options under "Other Parameters"
 _RARE_OF_RUN = (
-    "protocol", "stability_window", "n_draws", "frozen_after", "replay", "scale", "delayed_features", "window",
+    "protocol", "stability_window", "n_draws", "frozen_after", "replay", "scale", "window",
 )  # fmt: skip
 
 

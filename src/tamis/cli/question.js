@@ -178,7 +178,7 @@ at("more").addEventListener("submit", (event) => {
 at("refuse").addEventListener("click", () => send(state.observed, { value: null, feature: JSON.parse(at("which").value) }));
 document.addEventListener("keydown", (event) => {
   const field = document.activeElement, writes = ["INPUT", "SELECT"].includes(field.tagName);
-  // A letter is no number: in the empty field of a number it is a command, as elsewhere.
+  // In the empty field of a number, a letter is a command, as elsewhere.
   const isCommand = field.id === "value" && field.inputMode === "decimal" && field.value === "" && "nrsu".includes(event.key);
   if (!state || event.ctrlKey || event.metaKey || event.altKey || (writes && !isCommand)) return;
   if (isCommand) event.preventDefault();

@@ -236,7 +236,7 @@ class _Handler(LocalHandler):
         if self.reject_foreign():
             return
         length = self.headers.get("Content-Length", "0")
-        if self.headers.get("Content-Type") != "application/json":
+        if length != "0" and self.headers.get("Content-Type") != "application/json":
             self.send_error(404)
         elif not (length.isascii() and length.isdigit()) or len(length) > 9 or int(length) > _LONGEST:
             self.send_error(413)

@@ -78,7 +78,7 @@ class SessionStore:
         Raises
         ------
         UnknownSessionError
-            If there is no such path or session.
+            If the path or the session does not exist.
         ValueError
             If the document has another form, or a value is invalid.
         """
@@ -115,30 +115,31 @@ class SessionStore:
     # -- requests ------------------------------------------------------------------------------------------
 
     def _open(self, dialogue: Dialogue, stored: dict[str, Any], message: Mapping[str, Any]) -> None:
-        self._replace(dialogue, stored, message)
+        self._restore(dialogue, stored, message)
         stored["case"] = str(message.get("case", ""))[:_TOO_LONG]
         dialogue.case = stored["case"]
         dialogue.record("open")
 
     def _replace(self, dialogue: Dialogue, stored: dict[str, Any], message: Mapping[str, Any]) -> None:
         """Open the session with other answers, such as an earlier one that was corrected."""
+        self._restore(dialogue, stored, message)
+        dialogue.record("replace", observed=stored["observed"])
+
+    @staticmethod
+    def _restore(dialogue: Dialogue, stored: dict[str, Any], message: Mapping[str, Any]) -> None:
         given = {name: message[name] for name in _STORED if name in message}
         observed = given.setdefault("observed", stored["observed"])
-        if not isinstance(observed, list) or len(observed) > _TOO_LONG:
-            raise ValueError(
-                '"observed" must be a list of triples of feature, value and whether it was paid.'
-            )
         try:
+            if not isinstance(observed, list) or len(observed) > _TOO_LONG:
+                raise TypeError
             dialogue.session = dialogue.open({**stored, **given})
         except TypeError:
             raise ValueError(
-                '"observed" must contain triples of feature, value and whether it was paid.'
+                f'"observed" must be a list of at most {_TOO_LONG:,} triples of feature, value and whether it was paid.'
             ) from None
         stored |= given
         if "stopped" in message:
             stored["stopped"] = message["stopped"] is True
-        if message and "case" not in message:
-            dialogue.record("replace", observed=observed)
 
     @staticmethod
     def _answer(dialogue: Dialogue, stored: dict[str, Any], message: Mapping[str, Any]) -> None:

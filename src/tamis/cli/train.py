@@ -140,7 +140,7 @@ def train(
     costs |= {"objective": "squared-error"} if is_number else {}
     costs |= {"missingness": missingness} if missingness != "uninformative" else {}
     with progress(quiet) as show, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the result remarks on what they say
+        warnings.simplefilter("ignore", UserWarning)  # the remarks of the result repeat them
         candidates = []
         if compares:
             candidates = _compare(

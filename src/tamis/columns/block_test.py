@@ -22,9 +22,9 @@ the memory m of r (4a of :mod:`tamis.dependence.autocorrelation`); in lots of m 
 candidate that is tested because of its own excess, 5 / 3 of that is used if it is smaller. A candidate
 is tested on the shortest blocks of lengths 2.5 l and 2 m; or of eight times the excess of z itself, if that does not
 rise with the length, since z_i e_i decorrelates with either of them. The excess is that of z - (c / |r|^2) r: in a file
-sorted by class, the difference of the classes is no dependence. If fewer than five such blocks exist, the test is
-undetermined, and p = 1. The multiples were chosen on unrelated AR(0.9) columns with 300 rows, the smallest with which a
-linear model accepts fewer than 0.1 of 200 columns, and on lots of 50 rows.
+sorted by class, the difference of the classes does not count as dependence. If fewer than five such blocks exist, the
+test is undetermined, and p = 1. The multiples were chosen on unrelated AR(0.9) columns with 300 rows, the smallest with
+which a linear model accepts fewer than 0.1 of 200 columns, and on lots of 50 rows.
 
 Flyvbjerg, Petersen: Error estimates on averages of correlated data, Journal of Chemical Physics 91, 1989.
 Ibragimov, Mueller: t-statistic based correlation and heterogeneity robust inference, JBES 28(4), 2010 (few blocks).

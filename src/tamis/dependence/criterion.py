@@ -150,7 +150,7 @@ class DependenceTest(BaseEstimator, ABC):  # type: ignore[misc]
     def _inflation_within(self, values: Floats) -> float:
         """Return the largest inflation of some values (m, n_rows) within the classes; 1 where rows are independent.
 
-        The classes of a sorted file are parts of a series, and the difference between them is no dependence.
+        The classes of a sorted file are parts of a series; the difference between them does not count as dependence.
         """
         if not self.rows_dependent_:
             return 1.0

@@ -11,7 +11,7 @@ by at most a tolerance, including se_a. If rows are autocorrelated, se_a is that
 (batch means, Schmeiser 1982). Few rows thus never justify a smaller set that is behind.
 
 The best of many candidates is partly so by chance, and so is its lead. So a candidate must not be inferior either to an
-anchor that is no choice among many, such as all features: it is behind the anchor by at most the tolerance, including
+anchor that was not chosen among many, such as all features: it is behind the anchor by at most the tolerance, including
 two standard errors of that difference. If none is, the anchor is preferred.
 
 While rows arrive, the current candidate is replaced only

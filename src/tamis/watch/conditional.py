@@ -74,7 +74,7 @@ class ConditionalRelevance(ThreadSafe):
         self._start(np.empty(0, dtype=np.int64), n_outputs)
 
     def _start(self, used: Ints, n_predictions: int) -> None:
-        """Begin anew, for other features that the model uses."""
+        """Start from scratch, for other features that the model uses."""
         n_features, z = len(self._centre), 1 + n_predictions + 2 * len(used)
         self._used = used
         self._gram, self._of_scores = np.zeros((z, z)), np.zeros((z, 2 * n_features))

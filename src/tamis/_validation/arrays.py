@@ -98,6 +98,7 @@ class _Lent:
 
 
 def as_if_writeable(array: Array) -> Array:
+    """Return an array that kernels compiled for writeable arrays accept; none of them writes into it."""
     return array if array.flags.writeable else np.asarray(_Lent(array))
 
 

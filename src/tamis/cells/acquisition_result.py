@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from tamis._validation import as_rows
+from tamis._validation import Floats, Mask, as_rows
 from tamis.base import PriceList
 from tamis.base.cells import missingness_text
 from tamis.cells.evaluation import (
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
     from tamis.cells import Acquisition, CellClassifier
-
-__all__ = ["AcquisitionResult", "plot_paths"]
 
 _ROWS = 1000  # held-out rows whose acquisitions are recorded
 _MOST_COLUMNS, _MOST_CLASSES = 20, 6
@@ -110,7 +108,7 @@ class AcquisitionResult(Result):
         return cost_curves(*self._sides, self._on_progress)
 
     @cached_property
-    def _predictions(self) -> tuple[Any, NDArray[np.bool_], NDArray[Any], NDArray[np.float64]]:
+    def _predictions(self) -> tuple[Any, Mask, NDArray[Any], Floats]:
         """The predictions, whether each is right (a number: within one standard deviation), its values and its cost."""
         posterior = self.model.predict_proba(self.X_held)
         predicted = self.model._decide(posterior)

@@ -37,10 +37,9 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._docstrings import fill_docstring
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Ints, Rows
 from tamis._validation.parameters import integer, parameters
 from tamis.base import State
 from tamis.base.prices import Tariff
@@ -78,9 +77,6 @@ from tamis.cells.smoothed_tables import smoothed_tables
 from tamis.cells.tree import Tree
 from tamis.dependence.information import adjusted_mutual_information, conditional_mutual_information
 
-__all__ = ["AdaptiveIFC2F"]
-
-Floats = NDArray[np.float64]
 # Quantiles of the observed rates: candidates for the threshold if a mean budget is exceeded.
 _QUANTILES = np.linspace(0.0, 1.0, 25)
 _WALKS = 3_000  # rows walked to choose the thresholds, and to fit trees
@@ -108,7 +104,7 @@ class Offers:
     max_steps: int
     distances: Floats
 
-    def best(self, state: State, posterior: Floats, information: Floats) -> tuple[NDArray[np.int64], Floats]:
+    def best(self, state: State, posterior: Floats, information: Floats) -> tuple[Ints, Floats]:
         """Return the position with the most information per price for each row, -1 if there is none, and its rate."""
         if not state.asked.shape[1]:
             return np.full(len(state.asked), -1), np.zeros(len(state.asked))
@@ -286,7 +282,7 @@ class AdaptiveIFC2F(BinnedClassifier):
             columns = columns[~np.isin(columns, needless_columns(trial, X[is_held], y[is_held]))]
         self._learn_columns(X, y, bins, columns)
 
-    def _learn_columns(self, X: Rows, y: Array, bins: Bins, columns: NDArray[np.int64]) -> None:
+    def _learn_columns(self, X: Rows, y: Array, bins: Bins, columns: Ints) -> None:
         self._set_candidates(columns, bins)
         rows = self._some_rows(X.shape[0], self._n_walks(_WALKS, min(self.max_steps, len(self.candidates_))))
         origin = self._origin_of(rows)
@@ -308,11 +304,11 @@ class AdaptiveIFC2F(BinnedClassifier):
                 )
             assert self._evidence_model is not None
             self._evidence_model.evidence_weight = evidence_weight
-        self.parent_: NDArray[np.int64] = self._tree.parent
+        self.parent_: Ints = self._tree.parent
         if self.mean_budget is not None:
             self._fit_mean_budget(float(self.mean_budget), *self._cells(X[rows], np.arange(len(rows))))
 
-    def _set_candidates(self, candidates: NDArray[np.int64], bins: Bins) -> None:
+    def _set_candidates(self, candidates: Ints, bins: Bins) -> None:
         """Set the columns that can be acquired."""
         self.candidates_ = candidates
         self._bins: Bins = bins.take(self.candidates_)
@@ -321,7 +317,7 @@ class AdaptiveIFC2F(BinnedClassifier):
         self._tariff = self._whole_tariff().take(self.candidates_)
         self._offers = Offers(self._tariff, budget, self.max_steps, self._distances)
 
-    def _candidates(self, X: Rows, y: Array, tables: Array) -> NDArray[np.int64]:
+    def _candidates(self, X: Rows, y: Array, tables: Array) -> Ints:
         """Return the columns of the tree: all non-constant ones if they fit, as some may be only jointly relevant."""
         vary = np.flatnonzero(np.count_nonzero(tables.sum(axis=2), axis=1) > 1)
         if len(self.classes_) > 1 and len(vary) <= self.max_features:
@@ -348,7 +344,7 @@ class AdaptiveIFC2F(BinnedClassifier):
         tables = network.tables() if plain else smoothed_tables(network, codes, y)
         self._tree = Tree(network.parent, tables, network.prior(), self._distances)
 
-    def _calibrate(self, X: Rows, y: Array, bins: Bins, origin: NDArray[np.int64] | None) -> EvidenceWeights:
+    def _calibrate(self, X: Rows, y: Array, bins: Bins, origin: Ints | None) -> EvidenceWeights:
         """Walk rows through trees fitted without them; choose the model that decides, and the thresholds of (2).
 
         Returns the weights of the evidence of the model that decides, unless it is the tree.
@@ -392,8 +388,8 @@ class AdaptiveIFC2F(BinnedClassifier):
         return beliefs[self.belief_][1]
 
     def _calibrate_contexts(
-        self, X: Rows, y: Array, held: list[NDArray[np.int64]], walks: list[tuple[Self, Paths]], prior: Floats,
-        label: Array, origin: NDArray[np.int64] | None,
+        self, X: Rows, y: Array, held: list[Ints], walks: list[tuple[Self, Paths]], prior: Floats,
+        label: Array, origin: Ints | None,
     ) -> tuple[tuple[Floats, float, float], tuple[Floats, EvidenceWeights]] | None:  # fmt: skip
         """Return the cost of each row, thresholds, probabilities and weights of a policy by contexts, None if none."""
         if self._contexts_of(*self._cells(X, np.arange(len(y))), y) is None:
@@ -433,14 +429,14 @@ class AdaptiveIFC2F(BinnedClassifier):
             models.append(model.fit(values[part], y[part], None, sizes))
         return ContextModel(contexts, trees, models)
 
-    def _fold_walk(self, X: Rows, y: Array, bins: Bins, rows: NDArray[np.int64]) -> tuple[Self, Paths]:
+    def _fold_walk(self, X: Rows, y: Array, bins: Bins, rows: Ints) -> tuple[Self, Paths]:
         """Return a model fitted without these rows, and their walks by it."""
         others = np.setdiff1d(np.arange(len(y)), rows)
         model = self._fit_copy(X[others], y[others], bins)
         return model, model._full_walk(model._cells(X[rows], np.arange(len(rows)))[1])
 
     def _evidence(
-        self, kind: str, X: Rows, y: Array, held: list[NDArray[np.int64]], walks: list[tuple[Self, Paths]]
+        self, kind: str, X: Rows, y: Array, held: list[Ints], walks: list[tuple[Self, Paths]]
     ) -> Iterator[Floats]:
         """Return the evidence on the walks of each fold, from a model fitted to the walks of the other folds."""
         n_steps = max(path.order.shape[1] for _, path in walks)
@@ -474,7 +470,7 @@ class AdaptiveIFC2F(BinnedClassifier):
         return model
 
     def _choose_thresholds(
-        self, posterior: Floats, paths: Paths, y: Array, origin: NDArray[np.int64] | None
+        self, posterior: Floats, paths: Paths, y: Array, origin: Ints | None
     ) -> tuple[Floats, float, float]:
         """Return the cost of each row under the best thresholds of (2), and these; inf if nothing is acquired."""
         wrong = np.stack([self._goal.losses(step, y) for step in posterior])
@@ -529,7 +525,7 @@ class AdaptiveIFC2F(BinnedClassifier):
         posterior, rate, spent = (pad_steps(np.stack(part), most + 1) for part in zip(*steps, strict=True))
         return Paths(posterior, rate, spent, order)
 
-    def _walk_orders(self, codes: Array) -> NDArray[np.int64]:
+    def _walk_orders(self, codes: Array) -> Ints:
         """Return the order of acquisition of each row, for a block of rows at a time."""
         n_steps = min(self.max_steps, max(1, codes.shape[1]))
         order = np.full((len(codes), n_steps), -1)
@@ -542,7 +538,7 @@ class AdaptiveIFC2F(BinnedClassifier):
     def _first_belief(self) -> Floats:
         return self._tree.prior
 
-    def _best(self, state: State) -> tuple[NDArray[np.int64], Floats, Floats]:
+    def _best(self, state: State) -> tuple[Ints, Floats, Floats]:
         """Return the best offer for each row, -1 if there is none, its rate, and the posterior of the tree."""
         n, K = state.asked.shape
         if K == 0 or len(self.classes_) == 1:
@@ -556,7 +552,7 @@ class AdaptiveIFC2F(BinnedClassifier):
         position, rate, posterior = (np.concatenate(part) for part in zip(*parts, strict=True))
         return position, rate, posterior
 
-    def _best_one(self, state: State) -> tuple[NDArray[np.int64], Floats, Floats]:
+    def _best_one(self, state: State) -> tuple[Ints, Floats, Floats]:
         posterior, information = self._tree.expected_information(state.values)
         if isinstance(self._evidence_model, ContextModel):
             return self._best_in_context(self._evidence_model, state, posterior, information)
@@ -564,7 +560,7 @@ class AdaptiveIFC2F(BinnedClassifier):
 
     def _best_in_context(
         self, model: ContextModel, state: State, posterior: Floats, information: Floats
-    ) -> tuple[NDArray[np.int64], Floats, Floats]:
+    ) -> tuple[Ints, Floats, Floats]:
         """Return the next column on the way to the context of each row, or the best one in the context."""
         context, pending = model.contexts.route(state.numbers)
         for c in np.unique(context[context >= 0]):
@@ -580,7 +576,7 @@ class AdaptiveIFC2F(BinnedClassifier):
         position[due[open_]], rate[due[open_]] = pending[due[open_]], np.inf
         return position, rate, posterior
 
-    def _best_two(self, state: State) -> tuple[NDArray[np.int64], Floats, Floats]:
+    def _best_two(self, state: State) -> tuple[Ints, Floats, Floats]:
         """Return the best first of two offers, its rate by (3), and the posterior; equal rows are evaluated once."""
         parts = state.values, state.asked, state.unavailable, state.without_result, state.spent[:, None]
         key = np.concatenate([part.astype(np.float64) for part in parts], axis=1)
@@ -620,7 +616,7 @@ class AdaptiveIFC2F(BinnedClassifier):
             paid += np.where(there, share[:, v] * following[rows, k], 0.0)
         return np.divide(total, paid, out=np.full(len(total), np.inf), where=paid > 0.0)
 
-    def _next(self, state: State) -> NDArray[np.int64]:
+    def _next(self, state: State) -> Ints:
         position, rate, _ = self._best(state)
         risk = self._goal.risk_of_rows(state.posterior)
         none = self.min_rate_ == np.inf  # the first value is acquired for all rows, or for none

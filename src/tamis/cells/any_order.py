@@ -15,17 +15,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._shapes import Shapes
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Ints
 from tamis.cells.discriminant import posterior_of
 from tamis.cells.ensemble import EvidenceModel, calibrate_evidence, evidence_by_kind, fit_evidence_model
 from tamis.cells.policy_selection import stratified_folds
-
-__all__ = ["AnyOrder", "subset_orders"]
-
-Floats = NDArray[np.float64]
 
 _COLUMNS = 64  # largest number of columns: a discriminant analysis has four features for each
 _SPARSE = 4  # half of the rows add a column in every step, half in every fourth, for frequent small subsets
@@ -63,8 +58,8 @@ class AnyOrder:
     @classmethod
     def fit(
         cls, kind: str, values: Floats, y: Array, *, n_bins: int, n_classes: int, classifier: Any,
-        sizes: NDArray[np.int64] | None = None, random_state: int | None = None,
-        origin: NDArray[np.int64] | None = None,
+        sizes: Ints | None = None, random_state: int | None = None,
+        origin: Ints | None = None,
     ) -> AnyOrder:  # fmt: skip
         """Return the model of the first 64 columns.
 
@@ -135,7 +130,7 @@ def _n_levels(n_columns: int) -> int:
     return min(int(np.log2(max(n_columns, 1))) + 1, 4)
 
 
-def subset_orders(n: int, K: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def subset_orders(n: int, K: int, rng: np.random.Generator) -> Ints:
     """Return a random order of the columns for each row, shape (n, K); -1 where a step adds none.
 
     Half of the rows begin with some of the first columns in order, like a row for which these were requested.
@@ -149,7 +144,7 @@ def subset_orders(n: int, K: int, rng: np.random.Generator) -> NDArray[np.int64]
     rank = rng.random((n, K))
     asked = rng.geometric(1.0 / _SPARSE, n) * (rng.random(n) < 0.5)
     rank = np.where(np.arange(K) < asked[:, None], np.arange(K) - float(K), rank)
-    order: NDArray[np.int64] = np.argsort(rank, axis=1)
+    order: Ints = np.argsort(rank, axis=1)
     seldom = np.arange(n) % 2 == 1
     spread = np.full((int(seldom.sum()), K), -1)
     spread[:, ::_SPARSE] = order[seldom, : -(-K // _SPARSE)]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Ints, Rows
 from tamis._validation.parameters import number, parameters
 from tamis.base import CellClassifier, PriceList
 from tamis.cells.any_order import AnyOrder
@@ -18,9 +18,6 @@ from tamis.cells.ensemble import EvidenceModel, fit_evidence_model
 from tamis.cells.objectives import OBJECTIVES, Objective
 from tamis.cells.relevance import is_beyond_chance
 
-__all__ = ["BinnedClassifier", "needless_columns"]
-
-Floats = NDArray[np.float64]
 _SURE = 2.0  # standard errors by which decisions without a free column must be worse
 _COMPARED = 2_000  # rows on which decisions with and without a free column are compared
 # Class probabilities of held-out rows at all steps of their walks: about 20 arrays of this size, 160 MB, are in memory.
@@ -69,7 +66,7 @@ class BinnedClassifier(CellClassifier):
         """The alternative to the model, without boosted trees."""
         return "discriminant" if self.classifier is None else "classifier"
 
-    def _some_rows(self, n: int, most: int) -> NDArray[np.int64]:
+    def _some_rows(self, n: int, most: int) -> Ints:
         """Return `most` of n rows in order, or all if there are fewer."""
         if n <= most:
             return np.arange(n)
@@ -85,7 +82,7 @@ class BinnedClassifier(CellClassifier):
         )  # fmt: skip
 
     def _fit_any_order(
-        self, kind: str, values: Floats, y: Array, columns: Array, origin: NDArray[np.int64] | None
+        self, kind: str, values: Floats, y: Array, columns: Array, origin: Ints | None
     ) -> AnyOrder:
         """Return a model of these columns that decides for any subset of the values."""
         return AnyOrder.fit(
@@ -98,7 +95,7 @@ class BinnedClassifier(CellClassifier):
         return bins.codes(values)
 
 
-def needless_columns(model: BinnedClassifier, X: Rows, y: Array) -> NDArray[np.int64]:
+def needless_columns(model: BinnedClassifier, X: Rows, y: Array) -> Ints:
     """Return free columns without which a model decides as well on held-out rows, from the least relevant one.
 
     A column that is relevant to the class by itself is needless only if it changes no decision, any other one if the
@@ -129,5 +126,5 @@ def needless_columns(model: BinnedClassifier, X: Rows, y: Array) -> NDArray[np.i
         else:
             decision, cost = other, more
     vars(model._bill).clear()
-    columns: NDArray[np.int64] = model.candidates_[needless[0]]
+    columns: Ints = model.candidates_[needless[0]]
     return columns

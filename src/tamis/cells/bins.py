@@ -11,9 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._validation import Array, Rows
-
-__all__ = ["Bins", "dense", "faded_classes", "in_order", "indicators", "outer_quantiles"]
+from tamis._validation import Array, Floats, Ints, Rows
 
 _OUTER = 0.005  # numbers are clipped at these quantiles
 _CELLS = 1 << 24  # codes in memory while counting
@@ -41,8 +39,8 @@ class Bins:
 
     def __init__(
         self,
-        edges: NDArray[np.float64],
-        sizes: NDArray[np.int64] | None = None,
+        edges: Floats,
+        sizes: Ints | None = None,
         levels: int | None = None,
     ) -> None:
         self.edges = edges
@@ -55,11 +53,11 @@ class Bins:
         return int(self.edges.shape[1]) + 1
 
     @property
-    def n_levels(self) -> NDArray[np.int64]:
+    def n_levels(self) -> Ints:
         """Number of values that a code of each column can take, shape (n_features,)."""
         return np.where(self.sizes > 0, self.sizes, self.levels)
 
-    def with_categories(self, sizes: NDArray[np.int64] | None) -> Bins:
+    def with_categories(self, sizes: Ints | None) -> Bins:
         """Return these bins, with one bin per category for the categorical columns."""
         if sizes is None or not sizes.any():
             return self
@@ -111,7 +109,7 @@ class Bins:
         codes[np.isnan(X)] = -1
         return codes
 
-    def tables(self, X: Rows, y: Array, n_classes: int) -> NDArray[np.int64]:
+    def tables(self, X: Rows, y: Array, n_classes: int) -> Ints:
         """Count the rows of each column, bin and class.
 
         Returns
@@ -128,13 +126,13 @@ class Bins:
         ]
         return np.concatenate(blocks)
 
-    def _dense_tables(self, X: Array, block: slice, y: Array, n_classes: int) -> NDArray[np.int64]:
+    def _dense_tables(self, X: Array, block: slice, y: Array, n_classes: int) -> Ints:
         codes = self.take(block).codes(X[:, block])
         n = codes.shape[1]
         at = (np.arange(n) * self.n_bins + codes) * n_classes + y[:, None]
         return np.bincount(at[codes >= 0], minlength=n * self.n_bins * n_classes).reshape(n, self.n_bins, -1)
 
-    def _sparse_tables(self, X: sp.csc_array, block: slice, y: Array, n_classes: int) -> NDArray[np.int64]:
+    def _sparse_tables(self, X: sp.csc_array, block: slice, y: Array, n_classes: int) -> Ints:
         start, stop = X.indptr[block.start], X.indptr[block.stop]
         values, rows = X.data[start:stop], X.indices[start:stop]
         n, edges = block.stop - block.start, self.edges[block]
@@ -151,7 +149,7 @@ class Bins:
         return tables
 
 
-def indicators(values: Array, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+def indicators(values: Array, sizes: Ints) -> Floats:
     """Return the values with codes of categories replaced by one indicator per category; NaN where missing.
 
     >>> indicators(np.array([[1.0, 5.0], [np.nan, 7.0]]), np.array([2, 0]))
@@ -174,7 +172,7 @@ def in_order(values: Array) -> Array:
     return np.broadcast_to(np.arange(values.shape[1]), values.shape)
 
 
-def outer_quantiles(values: Array, some: Array) -> NDArray[np.float64]:
+def outer_quantiles(values: Array, some: Array) -> Floats:
     """Return the bounds at which the numbers of some columns are clipped, shape (2, n_columns); 0 for the others."""
     ends, there = np.zeros((2, values.shape[1])), some & ~np.isnan(values).all(axis=0)
     if there.any():
@@ -184,21 +182,21 @@ def outer_quantiles(values: Array, some: Array) -> NDArray[np.float64]:
     return ends
 
 
-def faded_classes(y: Array, n_classes: int, fading: float) -> NDArray[np.float64]:
+def faded_classes(y: Array, n_classes: int, fading: float) -> Floats:
     """Return the weight of each row in the column of its class; each row fades the earlier ones."""
     weights = np.zeros((len(y), n_classes))
     weights[np.arange(len(y)), y] = fading ** np.arange(len(y) - 1, -1, -1.0)
     return weights
 
 
-def dense(X: Rows) -> NDArray[np.float64]:
+def dense(X: Rows) -> Floats:
     """Return rows as an array of float64."""
     return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
 
 
-def _largest(X: Rows) -> NDArray[np.float64]:
+def _largest(X: Rows) -> Floats:
     """Return the largest value of each column, ignoring NaN; -inf where all are NaN."""
-    largest: NDArray[np.float64]
+    largest: Floats
     if sp.issparse(X):
         largest = X.nanmax(axis=0).toarray().ravel().astype(np.float64)
         largest[np.isnan(largest)] = -np.inf
@@ -207,7 +205,7 @@ def _largest(X: Rows) -> NDArray[np.float64]:
     return largest
 
 
-def _sparse_quantiles(X: Rows, at: Array) -> NDArray[np.float64]:
+def _sparse_quantiles(X: Rows, at: Array) -> Floats:
     """Return np.quantile of each column of a sparse matrix, O(stored log stored)."""
     X = sp.csc_array(X, copy=True)
     X.sum_duplicates()

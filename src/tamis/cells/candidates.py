@@ -13,19 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Ints
 from tamis.base import CellClassifier
 from tamis.base.numeric_target import NumericTarget
 from tamis.cells.evaluation import completed
 from tamis.cells.policy_selection import stratified_folds
 from tamis.summaries.paired_losses import PairedLosses
-
-__all__ = ["Candidate", "compare_classifiers", "winner"]
-
-Floats = NDArray[np.float64]
 
 _FOLDS = 3
 
@@ -59,7 +54,7 @@ class Candidate:
 
 def compare_classifiers(
     models: Mapping[str, CellClassifier],
-    take: Callable[[NDArray[np.int64]], Any],
+    take: Callable[[Ints], Any],
     y: Array,
     on_progress: Callable[[float, str], None] | None = None,
 ) -> list[Candidate]:
@@ -111,7 +106,7 @@ def compare_classifiers(
 
 
 def _evaluate_fold(
-    model: CellClassifier, take: Callable[[NDArray[np.int64]], Any], y: Array, learned: Array, held: Array
+    model: CellClassifier, take: Callable[[Ints], Any], y: Array, learned: Array, held: Array
 ) -> Floats:
     """Return loss, price, number of values and whether the decision is correct for each held-out row."""
     model.fit(take(learned), y[learned])

@@ -37,10 +37,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._docstrings import fill_docstring
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Ints, Mask, Rows
 from tamis._validation.parameters import integer, parameters
 from tamis.base import PriceList
 from tamis.cells.bins import Bins
@@ -51,9 +50,6 @@ from tamis.cells.relevance import is_beyond_chance
 from tamis.cells.shared_docs import SHARED_DOCS
 from tamis.cells.stopping import PointBased, walk_beliefs
 
-__all__ = ["ETANA", "Grid", "Independent"]
-
-Floats = NDArray[np.float64]
 _MOST_POINTS = 20_000
 
 
@@ -226,7 +222,7 @@ class ETANA(Independent):
         )
         self.stopping_ = points
 
-    def _should_continue(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
+    def _should_continue(self, k: int, posterior: Floats, values: Array) -> Mask:
         return self.stopping_.should_continue(k, posterior, values)
 
 
@@ -268,7 +264,7 @@ class Grid:
             self.continue_cost[k] = value
             after = np.minimum(self.stop, value)
 
-    def nearest(self, belief: Floats) -> NDArray[np.int64]:
+    def nearest(self, belief: Floats) -> Ints:
         """Return the nearest point of each belief, largest remainders rounded up."""
         scaled = belief * self.resolution
         whole = np.floor(scaled + 1e-9).astype(np.int64)
@@ -277,13 +273,13 @@ class Grid:
         codes = (whole + (rank < lacking[:, None])) @ self._weight
         return self._sorted[np.searchsorted((self.points @ self._weight)[self._sorted], codes)]
 
-    def should_continue(self, k: int, posterior: Floats, values: Array | None = None) -> NDArray[np.bool_]:
+    def should_continue(self, k: int, posterior: Floats, values: Array | None = None) -> Mask:
         """Return for which rows the k-th feature is worth its price; `values` are not used."""
         at = self.nearest(posterior)
         return self.continue_cost[k, at] < self.stop[at]
 
 
-def _compositions(total: int, parts: int) -> NDArray[np.int64]:
+def _compositions(total: int, parts: int) -> Ints:
     """Return all compositions of a number into `parts` nonnegative integers.
 
     >>> _compositions(2, 2).tolist()

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.metrics import r2_score
 
+from tamis._validation import Floats, Ints, Mask
 from tamis.cells.objectives import ranking_losses
 
 if TYPE_CHECKING:
     from tamis.cells import CellClassifier, FixedSubset
-
-__all__ = [
-    "Baseline", "Curve", "Estimates", "Floats", "Gain", "baselines", "completed", "cost_curves", "error_scores",
-    "fixed_subset", "gain_over_fixed", "method_name", "missing_curve", "scores",
-]  # fmt: skip
-
-Floats: TypeAlias = NDArray[np.float64]
 
 _FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0)
 _COUNTS = (1, 2, 3, 5, 8, 12, 20)
@@ -199,7 +192,7 @@ def _scaled_cost(model: CellClassifier, factor: float) -> Any:
     return model.cost.scaled(factor) if isinstance(model.cost, PriceList) else factor * model._own_costs()
 
 
-def _total_prices(model: CellClassifier, known: NDArray[np.bool_]) -> Floats:
+def _total_prices(model: CellClassifier, known: Mask) -> Floats:
     """Return the total price of the known features of each row, shape (n_rows,)."""
     return model._whole_tariff().total(np.zeros(model.n_features_in_, dtype=bool), known)
 
@@ -298,7 +291,7 @@ def baselines(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -
     return result
 
 
-def _forward_selection(model: CellClassifier, rows: Floats, y: NDArray[np.int64]) -> NDArray[np.int64]:
+def _forward_selection(model: CellClassifier, rows: Floats, y: Ints) -> Ints:
     """Return the columns of a forward selection by the loss and price of boosted trees on held-out rows.
 
     The trees are fitted once, to random subsets of the columns, and evaluated for each set of columns.

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Ints, Mask, Rows
 from tamis._validation.parameters import parameters
 from tamis.base import State
 from tamis.base.cells import Purchases
@@ -42,10 +41,6 @@ from tamis.cells.relevance import NoRelevantColumnError
 from tamis.cells.small_trees import SmallTrees
 from tamis.cells.stopping import Likelihood, update_posterior
 
-__all__ = ["FixedOrder"]
-
-Floats = NDArray[np.float64]
-
 _WALKS = 5_000  # rows walked to choose a policy
 _STEPS = 40  # largest number of values of a walk
 _BELIEFS = {
@@ -60,8 +55,8 @@ _SUBSETS = 3_000  # rows used for the model of random subsets
 class _Fold:
     """Held-out rows, the remaining rows, and the counts of the latter."""
 
-    rest: NDArray[np.int64]
-    held: NDArray[np.int64]
+    rest: Ints
+    held: Ints
     tables: Array
 
 
@@ -72,13 +67,13 @@ class _Calibration:
     `cost` is the cost of each row by the policy chosen without it.
     """
 
-    columns: list[NDArray[np.int64]]
+    columns: list[Ints]
     walks: list[Walks]
     evidence_weight: EvidenceWeights
     evidence: Floats
     prior: Floats
     y: Array
-    origin: NDArray[np.int64] | None
+    origin: Ints | None
     cost: Floats
 
     def weight_for(self, policy: Policy) -> EvidenceWeights:
@@ -138,7 +133,7 @@ class FixedOrder(BinnedClassifier):
         """Fit the model as published from rows and their counts; sets `candidates_`, `_bins` and `_chain`."""
 
     @abstractmethod
-    def _should_continue(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
+    def _should_continue(self, k: int, posterior: Floats, values: Array) -> Mask:
         """Return for which rows at stage k the k-th feature is worth its price by the model's own rule."""
 
     def _model_prior(self) -> Floats:
@@ -149,7 +144,7 @@ class FixedOrder(BinnedClassifier):
         """Return how many features after those of the policy may replace unavailable ones."""
         return 0
 
-    def _within_budget(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _within_budget(self, order: Ints) -> Ints:
         """Return the columns of an order whose total price is within the budget; more expensive ones are omitted.
 
         The first value is acquired for every row, so it must also be within the mean budget.
@@ -171,7 +166,7 @@ class FixedOrder(BinnedClassifier):
                     price = tariff.following(known)[0]
         return np.array(kept, dtype=np.int64)
 
-    def _order_by(self, worth: Floats, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _order_by(self, worth: Floats, columns: Ints) -> Ints:
         """Return the order of the columns by worth per price after those before; same shape as `worth`."""
         tariff = self._whole_tariff().take(columns)
         known = np.zeros((1, len(columns)), dtype=bool)
@@ -190,7 +185,7 @@ class FixedOrder(BinnedClassifier):
         """Return the price of each candidate after those before it."""
         return self._whole_tariff().take(self.candidates_).in_order()
 
-    def _n_ordered(self, kept: NDArray[np.int64]) -> int:
+    def _n_ordered(self, kept: Ints) -> int:
         """Return the number of columns to order by an expensive method: those that a walk can reach."""
         return min(len(kept), _STEPS) if self._is_calibrated else len(kept)
 
@@ -339,9 +334,7 @@ class FixedOrder(BinnedClassifier):
         columns = [own for own, *_ in parts]
         return _Calibration(columns, walks, weight, evidence, prior, walked, origin, cost)
 
-    def _policy(
-        self, walks: list[Walks], y: Array, origin: NDArray[np.int64] | None
-    ) -> tuple[Policy, Floats]:
+    def _policy(self, walks: list[Walks], y: Array, origin: Ints | None) -> tuple[Policy, Floats]:
         if self.spend == "all":
             return self._spending_policy(walks, y)
         return best_policy(walks, y, self._goal, mean_budget=self.mean_budget, origin=origin)
@@ -392,9 +385,7 @@ class FixedOrder(BinnedClassifier):
                 values = dense(X[:, self.candidates_[: model.n_columns]])
                 setattr(self, name, copy.deepcopy(model).partial_fit(values, y, fading))
 
-    def _fold_walks(
-        self, X: Rows, y: Array, bins: Bins, fold: _Fold
-    ) -> tuple[NDArray[np.int64], Walks, Floats, Floats]:
+    def _fold_walks(self, X: Rows, y: Array, bins: Bins, fold: _Fold) -> tuple[Ints, Walks, Floats, Floats]:
         """Return the acquired columns, the model's own walks of held-out rows, the alternative's evidence, and priors.
 
         The evidence is of shape (n_kinds, n_steps + 1, n_rows, n_classes), the priors of shape (n_rows, n_classes).
@@ -466,8 +457,8 @@ class FixedOrder(BinnedClassifier):
         return self._model_prior() if self.policy_ is None or self.policy_.belief == "own" else self.prior_
 
     def _is_acquired(
-        self, k: int, posterior: Floats, values: Array, untouched: NDArray[np.bool_], n_unavailable: Array
-    ) -> NDArray[np.bool_]:
+        self, k: int, posterior: Floats, values: Array, untouched: Mask, n_unavailable: Array
+    ) -> Mask:
         """Return for which rows at stage k the k-th feature is acquired.
 
         For untouched rows, no value was requested. `n_unavailable` features before the k-th are unavailable: up to the
@@ -476,12 +467,12 @@ class FixedOrder(BinnedClassifier):
         policy = self.policy_
         if policy is None:
             return self._is_worth(k, posterior, values)
-        within: NDArray[np.bool_] = k - np.minimum(n_unavailable, self._n_spares()) < policy.max_values
+        within: Mask = k - np.minimum(n_unavailable, self._n_spares()) < policy.max_values
         if k == 0 or not within.any():  # at first, all rows are identical
             return within
         return within & (self._is_worth(k, posterior, values) | untouched)
 
-    def _is_worth(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
+    def _is_worth(self, k: int, posterior: Floats, values: Array) -> Mask:
         """Return for which rows the policy does not stop before the k-th feature."""
         policy = self.policy_
         if policy is None or policy.rule == "own":
@@ -499,7 +490,7 @@ class FixedOrder(BinnedClassifier):
         )
         return np.where((code >= 0)[:, None], after, posterior)  # a missing value leaves every bit unchanged
 
-    def _next(self, state: State) -> NDArray[np.int64]:
+    def _next(self, state: State) -> Ints:
         position = np.full(len(state.stage), -1)
         self._apply_known_values(state)
         untouched = state.n_asked() == 0
@@ -513,7 +504,7 @@ class FixedOrder(BinnedClassifier):
             position[mine] = np.where(acquired, k, -1)
         return position
 
-    def _walk_block(self, X: Rows, rows: Array, bill: Any, unavailable: NDArray[np.bool_] | None) -> State:
+    def _walk_block(self, X: Rows, rows: Array, bill: Any, unavailable: Mask | None) -> State:
         """Walk rows at a common stage: one stage at a time, copying only the rows that continue."""
         values, codes = self._cells(X, rows)
         state = self._start(len(rows))
@@ -595,7 +586,7 @@ class _PosteriorPrefetch:
         self._until, self._place = 0, np.empty(0, dtype=np.int64)
         self._posterior: Floats = np.empty((0, 0, 0))
 
-    def after(self, k: int, rows: NDArray[np.int64]) -> Floats:
+    def after(self, k: int, rows: Ints) -> Floats:
         """Return the posterior of rows after the k-th column; for the rows of the previous call, or some of them."""
         assert self._evidence_model is not None
         if k >= self._until:
@@ -610,7 +601,7 @@ class _PosteriorPrefetch:
         return self._posterior[k + 1, self._place[rows]]
 
 
-def _n_unavailable(unavailable: NDArray[np.bool_] | None, rows: Array, k: int) -> NDArray[np.int64]:
+def _n_unavailable(unavailable: Mask | None, rows: Array, k: int) -> Ints:
     """Return how many of the first k features are unavailable for each row; 0 if `unavailable` is None."""
     if unavailable is None or not unavailable.size:
         return np.zeros(np.count_nonzero(rows) if rows.dtype == bool else len(rows), dtype=np.int64)

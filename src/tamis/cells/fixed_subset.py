@@ -18,10 +18,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._docstrings import fill_docstring
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Ints, Mask, Rows
 from tamis._validation.parameters import integer, parameters, with_methods
 from tamis.cells.bins import Bins, dense
 from tamis.cells.fixed_order import FixedOrder
@@ -30,10 +29,6 @@ from tamis.cells.mrmr import mrmr
 from tamis.cells.policy_selection import Policy, Walks, best_policy
 from tamis.cells.relevance import is_beyond_chance
 from tamis.cells.shared_docs import SHARED_DOCS
-
-__all__ = ["FixedSubset"]
-
-Floats = NDArray[np.float64]
 
 _STEPS = 40  # columns to order
 _SPARES = 8  # columns after the m-th that may replace unavailable ones
@@ -153,9 +148,7 @@ class FixedSubset(FixedOrder):
             )
             self._evidence_model.evidence_weight = 1.0 if held is None else held.weight_for(self.policy_)
 
-    def _policy(
-        self, walks: list[Walks], y: Array, origin: NDArray[np.int64] | None
-    ) -> tuple[Policy, Floats]:
+    def _policy(self, walks: list[Walks], y: Array, origin: Ints | None) -> tuple[Policy, Floats]:
         if self.n_features is None and self.spend == "all":
             return self._spending_policy(walks[:1], y)
         if self.n_features is None:
@@ -179,5 +172,5 @@ class FixedSubset(FixedOrder):
             return posterior
         return super()._posterior_after(k, posterior, values, code, numbers)
 
-    def _should_continue(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
+    def _should_continue(self, k: int, posterior: Floats, values: Array) -> Mask:
         return np.ones(len(posterior), dtype=bool)

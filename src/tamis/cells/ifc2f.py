@@ -42,10 +42,9 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from tamis._docstrings import fill_docstring
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Ints, Mask, Rows
 from tamis._validation.parameters import integer, parameters
 from tamis.base import PriceList
 from tamis.cells.bins import Bins
@@ -62,10 +61,6 @@ from tamis.cells.shared_docs import SHARED_DOCS
 from tamis.cells.stopping import Likelihood, PointBased, walk_beliefs
 from tamis.cells.tree import ExactChain, Tree
 from tamis.dependence.information import conditional_mutual_information
-
-__all__ = ["IFC2F"]
-
-Floats = NDArray[np.float64]
 
 
 @fill_docstring(SHARED_DOCS)
@@ -271,7 +266,7 @@ class IFC2F(FixedOrder):
         self._back_up(codes[:, self._order], np.random.default_rng(self.random_state))
         self._update_evidence_model(X, label, self.fading)
 
-    def _parents(self, codes: Array, y: Array, rng: np.random.Generator) -> NDArray[np.int64]:
+    def _parents(self, codes: Array, y: Array, rng: np.random.Generator) -> Ints:
         n = codes.shape[1]
         if self.structure in ("line", "clique"):
             return np.arange(n) - 1  # each feature depends on the previous one
@@ -281,7 +276,7 @@ class IFC2F(FixedOrder):
             conditional_mutual_information(codes, y, self._kept_bins.n_bins, len(self.classes_))
         )
 
-    def _in_clique(self, order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _in_clique(self, order: Ints) -> tuple[Ints, Ints]:
         """Return the order of evaluation in a clique and the parents, each the previous feature in the order.
 
         All features are neighbours, so an order that omits neighbours contains only the first.
@@ -292,7 +287,7 @@ class IFC2F(FixedOrder):
         parent[whole[1:]] = whole[:-1]
         return order[:1] if self.order_ == "markov_blanket" else order, parent
 
-    def _rank(self, X: Rows, y: Array, tables: Array) -> NDArray[np.int64]:
+    def _rank(self, X: Rows, y: Array, tables: Array) -> Ints:
         kept = self.kept_
         if self.order_ == "mrmr":
             return mrmr(
@@ -326,7 +321,7 @@ class IFC2F(FixedOrder):
             class_order=self._class_order,
         )
 
-    def _should_continue(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
+    def _should_continue(self, k: int, posterior: Floats, values: Array) -> Mask:
         if k == 0 and self.always_first:
             return np.ones(len(posterior), dtype=bool)
         return self.stopping_.should_continue(k, posterior, values, lookahead=self.lookahead)  # (8)

@@ -14,19 +14,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import get_tags
 
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Ints
 from tamis.cells.bins import in_order, indicators
 from tamis.cells.discriminant import posterior_of
 from tamis.cells.scikit_trees import Trees, limited_threads
-
-__all__ = ["Masked", "check_classifier", "walk_snapshots"]
-
-Floats = NDArray[np.float64]
 
 _SNAPSHOTS = 5  # snapshots of each row: more would overweight single rows of small data
 _FEW = 20  # a column known in fewer rows is omitted
@@ -74,7 +69,7 @@ class Masked:
         return len(self._known)
 
     def fit(
-        self, values: Floats, y: Array, order: Array | None = None, sizes: NDArray[np.int64] | None = None,
+        self, values: Floats, y: Array, order: Array | None = None, sizes: Ints | None = None,
         *, complete: bool = False,
     ) -> Masked:  # fmt: skip
         """Fit to rows.
@@ -172,9 +167,7 @@ def check_classifier(classifier: Any, may_decide: bool, needed: str) -> None:
         raise ValueError(f"classifier={classifier!r} would not be used: it needs {needed}.")
 
 
-def walk_snapshots(
-    values: Floats, order: Array | None, most: int = _SNAPSHOTS
-) -> tuple[NDArray[np.int64], Floats]:
+def walk_snapshots(values: Floats, order: Array | None, most: int = _SNAPSHOTS) -> tuple[Ints, Floats]:
     """Return rows at several steps of their walks: the row index, and the values known then (otherwise NaN)."""
     n, K = values.shape
     order = in_order(values) if order is None else order

@@ -19,8 +19,6 @@ import numpy as np
 from tamis.base import Acquisition, CellClassifier, Session
 from tamis.drift import ADWIN
 
-__all__ = ["CaseMonitor"]
-
 
 class CaseMonitor:
     """Detects a rise of the loss of finished cases, and changes of the pattern of recorded values.

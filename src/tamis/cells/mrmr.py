@@ -11,23 +11,16 @@ negative difference is multiplied by the price rather than divided, so that a hi
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Ints, Mask, Rows
 from tamis.base.prices import Tariff
 from tamis.cells.bins import Bins, dense
 from tamis.dependence.information import adjusted_mutual_information
 
-__all__ = ["mrmr"]
-
-Floats = NDArray[np.float64]
-
 _POOL = 200  # number of most relevant columns that are compared with each other
 
 
-def mrmr(
-    X: Rows, y: Array, bins: Bins, tables: Array, price: Floats | Tariff, n_columns: int
-) -> NDArray[np.int64]:
+def mrmr(X: Rows, y: Array, bins: Bins, tables: Array, price: Floats | Tariff, n_columns: int) -> Ints:
     """Return at most `n_columns` columns in the order of (1); constant columns are omitted.
 
     Parameters
@@ -67,7 +60,7 @@ def mrmr(
     return pool[np.array(chosen, dtype=np.int64)]
 
 
-def _pairs(codes: Array, columns: NDArray[np.bool_], other: int, n_bins: int) -> NDArray[np.int64]:
+def _pairs(codes: Array, columns: Mask, other: int, n_bins: int) -> Ints:
     """Return the joint counts of some columns with another one; rows with a missing value are ignored."""
     mine, codes = codes[:, [other]].astype(np.int64), codes[:, columns]
     K = codes.shape[1]

@@ -14,14 +14,8 @@ import functools
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Array
-
-__all__ = ["Chain", "Network", "markov_blanket_order", "spanning_tree"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from tamis._validation import Array, Floats, Ints
 
 
 def spanning_tree(weight: Array) -> Ints:
@@ -203,9 +197,7 @@ class Chain:
             likelihood[rows] = table[link]
         return likelihood
 
-    def grouped_likelihood(
-        self, k: int, values: Array
-    ) -> Iterator[tuple[Array | slice, Floats, NDArray[np.int64]]]:
+    def grouped_likelihood(self, k: int, values: Array) -> Iterator[tuple[Array | slice, Floats, Ints]]:
         """Return the likelihood as tables: groups of rows, P(v | u, class) as (u, v, class), and the u of each row."""
         link = int(self.link[k])
         if link < 0:

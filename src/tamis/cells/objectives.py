@@ -5,13 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Array
-
-__all__ = ["OBJECTIVES", "Objective", "decision_cost", "ranking_losses"]
-
-Floats = NDArray[np.float64]
+from tamis._validation import Array, Floats
 
 OBJECTIVES = ("loss", "log-loss", "auc", "squared-error")
 _LEAST = 1e-6  # lower bound on a probability before its logarithm is taken

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._validation import Array, as_column, check_number, reject_missing
+from tamis._validation import Array, Floats, Ints, Mask, as_column, check_number, reject_missing
 from tamis.base.session import State, next_within
 from tamis.cells.records import price_text
 from tamis.persistence import replace_file
@@ -28,8 +27,6 @@ from tamis.report.text import plural, shorten
 
 if TYPE_CHECKING:
     from tamis.cells import CellClassifier
-
-__all__ = ["Branch", "PaperTree", "Question"]
 
 _STEP, _ROW, _SIZE = 210.0, 30.0, 13.0  # of the drawing: between levels and between leaves; of letters
 
@@ -69,7 +66,7 @@ class Question:
     """
 
     decision: Any
-    rows: NDArray[np.int64] = field(compare=False)
+    rows: Ints = field(compare=False)
     position: int = -1
     price: float = 0.0
     branches: tuple[Branch, ...] = ()
@@ -134,7 +131,7 @@ class PaperTree(Result):
 
     # -- growth --------------------------------------------------------------------------------------------
 
-    def _grow(self, state: State, rows: NDArray[np.int64], depth: int) -> Question:
+    def _grow(self, state: State, rows: Ints, depth: int) -> Question:
         """Return the tree below a state, which the records `rows` come to."""
         decision = self.model._decide(state.posterior)[0].item()
         if depth == 0 or len(rows) < self._least:
@@ -150,7 +147,7 @@ class PaperTree(Result):
     def _is_category(self, position: int) -> bool:
         return int(self.model.candidates_[position]) in self.model._categories.values
 
-    def _branches(self, state: State, position: int, rows: NDArray[np.int64], depth: int) -> list[Branch]:
+    def _branches(self, state: State, position: int, rows: Ints, depth: int) -> list[Branch]:
         """Return a branch for each bin or category of the records, those that lead to the same tree as one."""
         codes, values, at = self._codes[rows, position], self._values[rows, position], np.array([position])
         branches: list[Branch] = []
@@ -182,11 +179,11 @@ class PaperTree(Result):
 
     # -- use -----------------------------------------------------------------------------------------------
 
-    def _apply(self) -> tuple[Array, NDArray[np.float64]]:
+    def _apply(self) -> tuple[Array, Floats]:
         """Return the decision of the tree for each record, and what it pays."""
         decided, cost = np.empty(len(self.y), dtype=self.model.classes_.dtype), np.zeros(len(self.y))
 
-        def walk(node: Question, rows: NDArray[np.int64]) -> None:
+        def walk(node: Question, rows: Ints) -> None:
             decided[rows] = node.decision
             rest = rows[~np.isnan(self._values[rows, node.position])] if node.branches else rows[:0]
             cost[rest] += node.price
@@ -198,11 +195,11 @@ class PaperTree(Result):
         walk(self.root, np.arange(len(self.y)))
         return decided, cost
 
-    def _goes(self, branch: Branch, position: int, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _goes(self, branch: Branch, position: int, rows: Ints) -> Mask:
         """Return which records, not those of an earlier branch, go this way."""
         if self._is_category(position):
             return np.isin(self._codes[rows, position], branch.codes)
-        goes: NDArray[np.bool_] = self._values[rows, position] <= branch.high
+        goes: Mask = self._values[rows, position] <= branch.high
         return goes
 
     def questions(self) -> list[Question]:

@@ -27,11 +27,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._validation import Array, as_column, check_number, reject_missing
+from tamis._validation import Array, Floats, Mask, as_column, check_number, reject_missing
 from tamis.base import PriceList
 from tamis.base.session import add_values, next_within
 from tamis.report.content import Cell, Figure, Names, Remark, Section, Table
@@ -42,9 +41,6 @@ from tamis.report.text import plural
 if TYPE_CHECKING:
     from tamis.cells import CellClassifier
 
-__all__ = ["Estimate", "RecordsResult", "price_text", "replay_records"]
-
-Floats = NDArray[np.float64]
 _CELLS = 1 << 22  # of the records that are followed at a time
 _SHOWN = 50  # records on a page
 
@@ -144,7 +140,7 @@ class RecordsResult(Result):
 
     def __init__(
         self, model: CellClassifier, rows: Any, labels: Array | None, budget: float,
-        unavailable: NDArray[np.bool_] | None, title: str,
+        unavailable: Mask | None, title: str,
     ) -> None:  # fmt: skip
         self.model, self.labels, self.budget, self._title = model, labels, budget, title
         self._unavailable = unavailable

@@ -17,9 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.special
 import scipy.stats
-from numpy.typing import NDArray
 
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Mask, Rows
 from tamis.cells.bins import dense
 from tamis.dependence.information import (
     adjusted_mutual_information,
@@ -27,11 +26,6 @@ from tamis.dependence.information import (
     mutual_information,
     mutual_information_ratio,
 )
-
-__all__ = ["NoRelevantColumnError", "benjamini_hochberg", "chance_p_values", "is_beyond_chance", "relevance"]
-
-Floats = NDArray[np.float64]
-
 
 _RATE = 0.1  # false discovery rate
 _MOST = 100  # largest number of columns that pass
@@ -103,7 +97,7 @@ def _relevance_beyond_chance(tables: Array) -> tuple[Floats, float]:
     return scores, float(np.partition(scores[passed], -_MOST - 1)[-_MOST - 1])
 
 
-def is_beyond_chance(tables: Array) -> NDArray[np.bool_]:
+def is_beyond_chance(tables: Array) -> Mask:
     """Return which columns are relevant to the class, at a false discovery rate of 0.1."""
     return benjamini_hochberg(chance_p_values(tables), _RATE)
 
@@ -137,7 +131,7 @@ def chance_p_values(tables: Array) -> Floats:
     return p_values
 
 
-def benjamini_hochberg(p: Floats, rate: float) -> NDArray[np.bool_]:
+def benjamini_hochberg(p: Floats, rate: float) -> Mask:
     """Return which tests are discoveries at a false discovery rate.
 
     Benjamini, Hochberg: Controlling the False Discovery Rate, JRSS B 57(1), 1995.

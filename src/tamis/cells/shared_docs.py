@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["SHARED_DOCS"]
-
 _IN_ORDER = """
     budget : float, optional
         Largest total price per row; columns whose price exceeds the remaining budget are omitted from the order.

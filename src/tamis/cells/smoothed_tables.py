@@ -16,14 +16,10 @@ estimates are too small for columns selected for their apparent relevance. Rows 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Array
+from tamis._validation import Array, Floats
 from tamis.cells.network import Network
 
-__all__ = ["smoothed_tables"]
-
-Floats = NDArray[np.float64]
 _STRENGTHS = np.r_[0.0, 2.0 ** np.arange(13)]  # weight of the simpler table, in rows
 
 

@@ -12,8 +12,6 @@ from tamis.checks import shared
 from tamis.checks.subject import NAMES, CellSubject, fail, rejects, skip, table
 from tamis.checks.suite import Report, named_checks, run_all
 
-__all__ = ["cell_classifier_checks", "check_cell_classifier"]
-
 _VERBS = ("fit", "predict", "predict_proba", "acquire", "open")
 
 

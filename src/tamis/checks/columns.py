@@ -15,8 +15,6 @@ from tamis.checks import shared
 from tamis.checks.subject import NAMES, ColumnSubject, fail, rejects, skip, table
 from tamis.checks.suite import Report, entry_of, named_checks, run_all
 
-__all__ = ["check_column_selector", "column_selector_checks"]
-
 _NAMES = [*NAMES, "x1"]
 
 

@@ -19,8 +19,6 @@ from tamis._validation import Array
 from tamis.checks.subject import fail
 from tamis.persistence import dumps
 
-__all__ = ["check_reads", "public_reads"]
-
 Place: TypeAlias = tuple[CodeType, int, int]  # a line when it runs for the n-th time
 
 # Public methods that change nothing; those with a required parameter read rows.

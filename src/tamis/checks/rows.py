@@ -19,8 +19,6 @@ from tamis.checks.subject import NAMES, RowSubject, compare_scores, fail, reject
 from tamis.checks.suite import Report, entry_of, named_checks, run_all
 from tamis.merging import merge_tree
 
-__all__ = ["check_row_selector", "row_selector_checks"]
-
 
 def check_row_selector(
     estimator: RowSelector,

@@ -18,8 +18,6 @@ from tamis.checks.reads import check_reads, public_reads
 from tamis.checks.subject import NAMES, Subject, fail, rejects, skip, table
 from tamis.persistence import dumps, load, loads, save
 
-__all__ = ["same_as_frame"]
-
 _ROUNDING = 1e-9  # relative, of the same sums in another order
 # What it is, the rows as they are passed, the same rows as a float64 array, and the relative tolerance.
 _Form: TypeAlias = tuple[str, Any, Array, float]

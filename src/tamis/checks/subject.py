@@ -10,20 +10,14 @@ from typing import Any, ClassVar, NoReturn
 from unittest import SkipTest
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
-from tamis._validation import Array
+from tamis._validation import Array, Floats
 from tamis.base import ColumnSelector, RowSelector
 from tamis.base.declarations import Claims
 from tamis.base.trace import RECORD
-
-__all__ = [
-    "NAMES", "CellSubject", "ColumnSubject", "RowSubject", "Subject", "compare_scores", "fail", "rejects", "skip",
-    "table",
-]  # fmt: skip
 
 NAMES = ["red", "größe", "x 2", "blue", "speed", "T"]  # of the columns of a frame
 _TRACE_NUMBERS = ("statistic", "log_p", "threshold", "wealth")
@@ -73,10 +67,10 @@ class Subject(ABC):
         return True
 
     @abstractmethod
-    def data(self, seed: int = 0) -> tuple[NDArray[np.float64], Array]:
+    def data(self, seed: int = 0) -> tuple[Floats, Array]:
         """Return X and y; X has multiples of 1/8, which float32 represents exactly, and zeros."""
 
-    def small(self, seed: int) -> tuple[NDArray[np.float64], Array]:
+    def small(self, seed: int) -> tuple[Floats, Array]:
         """Return few rows with ties, a constant column and a rare class, and missing values where they are allowed."""
         rng = np.random.default_rng(seed)
         X, y = rng.integers(0, 4, (60, 6)).astype(np.float64), rng.integers(0, 8, 60)
@@ -128,7 +122,7 @@ class Subject(ABC):
         """
 
 
-def _eighths(rng: np.random.Generator, X: Array, share_of_zeros: float) -> NDArray[np.float64]:
+def _eighths(rng: np.random.Generator, X: Array, share_of_zeros: float) -> Floats:
     X = np.round(np.clip(X, -4.0, 4.0) * 8.0) / 8.0
     X[rng.random(size=X.shape) < share_of_zeros] = 0.0
     return X
@@ -198,7 +192,7 @@ class RowSubject(Subject):
 
     def data(
         self, seed: int = 0, n_rows: int = 90, n_features: int = 6, relevant: tuple[int, int] = (1, 4)
-    ) -> tuple[NDArray[np.float64], Array]:
+    ) -> tuple[Floats, Array]:
         """Return rows whose target depends on two features; about a third of the values are zero."""
         rng = np.random.default_rng(seed)
         X = _eighths(rng, rng.normal(size=(n_rows, n_features)), 0.3)
@@ -287,7 +281,7 @@ class ColumnSubject(Subject):
 
     def data(
         self, seed: int = 0, n_features: int = 7, relevant: tuple[int, int] = (2, 5)
-    ) -> tuple[NDArray[np.float64], Array]:
+    ) -> tuple[Floats, Array]:
         """Return features of 120 rows, and a target that depends on two; about a third of the values are zero."""
         rng = np.random.default_rng(seed)
         X = _eighths(rng, rng.normal(size=(120, n_features)), 0.3)
@@ -359,7 +353,7 @@ class CellSubject(Subject):
         "open": lambda model, X: model.open(),
     }
 
-    def data(self, seed: int = 0, n_rows: int = 240) -> tuple[NDArray[np.float64], Array]:
+    def data(self, seed: int = 0, n_rows: int = 240) -> tuple[Floats, Array]:
         """Return rows of six columns, of which four separate the two classes; a tenth of the values are zero."""
         rng = np.random.default_rng(seed)
         y = rng.integers(0, 2, n_rows)

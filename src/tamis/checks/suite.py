@@ -13,9 +13,6 @@ from unittest import SkipTest
 from tamis.catalog import CATALOG, Entry
 from tamis.checks import shared
 
-__all__ = ["FRAMES", "Report", "entry_of", "named_checks", "run_all", "run_check"]
-
-
 FRAMES = ("pandas", "polars", "pyarrow")
 
 

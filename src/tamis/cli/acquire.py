@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from tamis.cells.records import RecordsResult
     from tamis.streams import Stream
 
-__all__ = ["acquire"]
-
-
 _BAR, _MOST_CLASSES = 24, 6
 
 

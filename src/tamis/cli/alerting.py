@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tamis.watch import Rule, Watch
 
-__all__ = ["Alerting", "check_names", "update_watch"]
-
 
 @dataclass
 class Alerting:

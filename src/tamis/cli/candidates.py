@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from tamis.cli.train import Table
 
-__all__ = ["MOST_TEXTS", "RULES", "CandidateOptions", "ColumnTask", "Rule", "find_rule"]
-
 _SPENDING = (
     "alpha-investing", "information-investing", "alpha-spending", "lond", "e-lond",
     "e-lord", "e-saffron", "score", "lord++", "saffron", "addis",

@@ -14,8 +14,6 @@ from tamis.errors import DataError
 if TYPE_CHECKING:
     from tamis.columns.generators import Columns
 
-__all__ = ["blocks_of_groups", "read_groups"]
-
 _WIDEST = 256  # columns outside of groups that are offered at once
 
 

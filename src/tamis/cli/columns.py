@@ -16,8 +16,6 @@ from tamis.cli.reading import Reading
 from tamis.cli.walk import Walk
 from tamis.errors import TamisError
 
-__all__ = ["columns"]
-
 
 @dataclass
 class _Reading(Reading):

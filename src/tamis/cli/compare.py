@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from tamis.evaluate import ExperimentResult
     from tamis.streams import Stream
 
-__all__ = ["compare"]
-
-
 _STREAMS = ("SEA:n_rows=20000,n_drifts=3", "electricity")
 _SELECTORS = ("fires", "mi", "mi:half_life=2000", "none", "oracle")
 _LEARNER = "logistic"

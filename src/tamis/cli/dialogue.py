@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from tamis.cells import CellClassifier, Session
     from tamis.persistence.journal import Journal
 
-__all__ = [
-    "Dialogue", "ImplausibleValueError", "amount", "decision_text", "label_text", "rounded", "safe_repr",
-]  # fmt: skip
-
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 _WITH_UNIT = re.compile(r"([+-]?[\d.,]+(?:[eE][+-]?\d+)?)\s*([^\d\s.,+-][^\d]*)")

@@ -9,17 +9,6 @@ from collections.abc import Iterable
 
 from tamis.errors import TamisError, UnknownNameError
 
-__all__ = [
-    "FAILED",
-    "INTERRUPTED",
-    "MISUSED",
-    "MisuseError",
-    "ProblemsError",
-    "explain",
-    "spell",
-    "suggestion",
-]
-
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 # Parameters named in messages -> the options that set them.
 _SPELLING = {

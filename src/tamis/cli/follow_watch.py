@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from tamis.evaluate import Step
     from tamis.pipeline.selective_learner import SelectiveLearner
 
-__all__ = ["FollowedWatch"]
-
 _MOST_FEATURES = 20  # of a line of events
 
 

@@ -21,9 +21,6 @@ from tamis.cli.output import check_outputs, print_json, progress, write_output
 if TYPE_CHECKING:
     from tamis.streams import SyntheticStream
 
-__all__ = ["generate", "truth_of"]
-
-
 _ROWS = 5000  # written at a time
 _LABEL = "class"
 

@@ -17,8 +17,6 @@ from typing import Any
 from tamis._json import null_nonfinite
 from tamis.cli.local_server import LocalHandler, LocalPage
 
-__all__ = ["LivePage"]
-
 _POINTS, _EVENTS, _ALERTS = 400, 30, 100  # sent to a page when it is opened
 _VIEWERS = 16  # at the same time
 

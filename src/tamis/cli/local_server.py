@@ -18,8 +18,6 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-__all__ = ["LocalHandler", "LocalPage"]
-
 
 class LocalHandler(BaseHTTPRequestHandler):
     """Answers requests; a subclass of it is made for each page."""

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
     from tamis.streams.profile import ColumnProfile, TableProfile
 
-__all__ = ["look"]
-
-
 _WIDEST = 100
 
 

@@ -16,10 +16,6 @@ from tamis.cli.failure import MisuseError, suggestion
 from tamis.cli.options import EVALUATION, check_word
 from tamis.options import model_parameters, read_value
 
-__all__ = [
-    "Models", "amount", "assignment", "cells", "keys", "others", "parameters", "part", "selectors"
-]  # fmt: skip
-
 _USUAL = {"classification": "logistic", "regression": "sgd-regressor"}
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-__all__ = ["metrics_text"]
-
 _OF_FEATURE = {
     "relevance": "Share of the relevance for the label",
     "reliance": "Share of the reliance of the predictions",

@@ -22,11 +22,6 @@ from typer.models import OptionInfo, ParameterInfo
 from tamis.cli.failure import MisuseError
 from tamis.options import RunOptions
 
-__all__ = [
-    "EVALUATION", "OUTPUT", "AsJSON", "Force", "Panel", "Quiet", "check_whole", "check_word", "command",
-    "parameter_texts", "root", "sections",
-]  # fmt: skip
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _RARE = "Rarely needed"  # the panel of the options under "Other Parameters"
 _RARE_OF_RUN = (

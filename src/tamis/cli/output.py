@@ -31,25 +31,6 @@ from tamis.cli.failure import MisuseError, spell
 from tamis.cli.sanitise import sanitise
 from tamis.errors import StreamError
 
-__all__ = [
-    "GIVEN",
-    "PICTURE_MARK",
-    "Output",
-    "alone",
-    "check_outputs",
-    "deferred_interrupt",
-    "given_command",
-    "is_ours",
-    "note",
-    "print_json",
-    "progress",
-    "terminal",
-    "warnings_in_one_line",
-    "write_csv",
-    "write_output",
-]
-
-
 GIVEN: ContextVar[tuple[str, ...]] = ContextVar("GIVEN", default=())  # the words of the command line
 _SILENT = ("--quiet", "-q", "--json", "--force", "--debug")
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from tamis.cells import CellClassifier, Session
     from tamis.persistence.journal import Journal
 
-__all__ = ["QuestionPage", "read_wording"]
-
 _LONGEST = 1 << 18  # bytes of a request
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from tamis.rows.screening.ranking import ColumnRanking
     from tamis.streams import Stream
 
-__all__ = ["Ranking"]
-
 
 class Ranking:
     """The columns of a stream, ranked by the scores of a screening.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tamis.streams.profile import Problem, TableProfile
     from tamis.streams.tables import Table
 
-__all__ = ["Reading", "ReadingOptions", "dialect_text", "option_words", "stream_name"]
-
 
 @dataclass
 class ReadingOptions:

@@ -14,8 +14,6 @@ from tamis.cli.output import Output, progress
 from tamis.cli.reading import Reading, stream_name
 from tamis.cli.warm_up import compile_missing
 
-__all__ = ["recommend"]
-
 
 @command(panel="Comparison")
 def recommend(

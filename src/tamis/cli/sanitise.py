@@ -12,8 +12,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
-__all__ = ["SanitisedStream", "sanitise", "sanitised_output"]
-
 
 def sanitise(text: str) -> str:
     r"""Return text of any number of lines with a question mark for each character that a terminal cannot display.

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
     from tamis.rows.screening.ranking import ColumnRanking
 
-__all__ = ["screen"]
-
-
 _DEPENDENCE = ("auto", "independent", "series")
 
 

@@ -18,8 +18,6 @@ from tamis.cli.dialogue import Dialogue
 if TYPE_CHECKING:
     from tamis.persistence.journal import Journal
 
-__all__ = ["SessionStore", "UnknownSessionError"]
-
 _MOST = 10_000
 _PATH = re.compile(r"/sessions/([\w-]{1,64})(?:/(answers|what-if|undo|stop))?")
 _STORED = ("observed", "unavailable", "budget")

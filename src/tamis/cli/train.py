@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from tamis.cells.candidates import Candidate
     from tamis.streams import Stream
 
-__all__ = ["Table", "train"]
-
-
 _AUTO = "auto"
 _COMPARED = 2_000  # rows of a comparison
 

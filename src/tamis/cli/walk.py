@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tamis.columns.result import ColumnsResult
     from tamis.report import Reproduction
 
-__all__ = ["Walk"]
-
 _STAGES = {
     "PrincipalComponents": "components", "Originals": "columns", "Powers": "powers", "Logs": "logarithms",
     "Interactions": "products", "Ratios": "ratios", "FromIterable": "columns",

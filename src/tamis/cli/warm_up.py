@@ -22,8 +22,6 @@ from tamis.cli.failure import FAILED, MisuseError
 from tamis.cli.options import AsJSON, Quiet, command
 from tamis.cli.output import print_json, progress, terminal
 
-__all__ = ["compile_missing", "use"]
-
 _N_ROWS, _N_COLUMNS = 2500, 8  # kernels that need a drift or a full window are compiled, too
 _RULES = {"penalised": "bic", "stepwise": "stepwise-bic"}  # other methods are rules of the same name
 

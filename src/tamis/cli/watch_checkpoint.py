@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from tamis.persistence.journal import Journal
     from tamis.streams import Stream
 
-__all__ = ["SavedWatch", "saved_watch"]
-
 _SECONDS = 10.0  # between two savings
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from tamis._validation import Floats, Ints
 from tamis.catalog import find, find_learner
 from tamis.evaluate.prequential import PrequentialResult, prequential
 from tamis.evaluate.prequential.remarks import RARE
@@ -20,8 +20,6 @@ from tamis.options import RunOptions, model_parameters
 from tamis.streams.leaks import leak_of, leak_text, orders, runs_of_labels
 from tamis.streams.stream import ArrayStream
 from tamis.summaries.paired_losses import PairedLosses
-
-__all__ = ["LEARNERS", "REGRESSORS", "Candidate", "FirstRows", "paired"]
 
 # Compared if none is named; the last one is refitted on the last rows.
 _BOOSTING = "hist-boosting" if find_spec("lightgbm") is None else "lightgbm"
@@ -60,8 +58,8 @@ class Candidate:
     assigned: dict[str, Any]
     size: int
     score: float
-    losses: NDArray[np.float64] = field(repr=False)
-    rows: NDArray[np.int64] = field(repr=False)
+    losses: Floats = field(repr=False)
+    rows: Ints = field(repr=False)
     run: PrequentialResult = field(repr=False)
     model: Any = field(repr=False)
 

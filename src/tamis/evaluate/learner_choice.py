@@ -16,8 +16,6 @@ from tamis.errors import DataError
 from tamis.evaluate.candidates import FirstRows
 from tamis.streams.any_source import as_stream
 
-__all__ = ["LearnerChoice", "choose_learner"]
-
 _ROWS = 2000
 
 

@@ -33,8 +33,6 @@ from tamis.streams.leaks import runs_of_labels
 from tamis.summaries.label_series import LabelSeries
 from tamis.summaries.paired_losses import PairedLosses
 
-__all__ = ["Recommendation", "recommend"]
-
 _ROWS = 5000  # to read by default
 # By which the smallest set may be behind the best, including one standard error; of the mean absolute deviation for
 # numbers. With the one-standard-error rule alone, few rows allow a large loss: 3 of 68 columns on attrition.

@@ -9,8 +9,6 @@ import numpy as np
 
 from tamis._validation import Ints, columns_of, short_repr
 
-__all__ = ["group_columns"]
-
 
 def group_columns(
     groups: Mapping[str, list[Any]] | None, n_columns: int, names: list[str] | None

@@ -37,9 +37,6 @@ from tamis.importance.groups import group_columns
 from tamis.importance.predictions import CHANGE, LOSSES, is_numeric, loss, outputs
 from tamis.importance.reservoir import draw_donors
 
-__all__ = ["IncrementalImportance", "Plan"]
-
-
 _MOST_VALUES = 1 << 21  # values of altered rows in memory: 16 MiB
 
 # Descriptions shared by all importances, by their placeholder in a docstring.

@@ -29,8 +29,6 @@ from tamis._validation.parameters import parameters
 from tamis.importance.incremental import IncrementalImportance, Plan
 from tamis.importance.predictions import CHANGE, LOSSES
 
-__all__ = ["IncrementalPFI"]
-
 
 class IncrementalPFI(IncrementalImportance):
     """Permutation importance of the features of any model, over a stream.

@@ -16,9 +16,6 @@ import numpy as np
 from tamis._validation import Array, Floats, short_repr
 from tamis.errors import DataError
 
-__all__ = ["CHANGE", "LOSSES", "from_scores", "is_numeric", "loss", "outputs"]
-
-
 LOSSES = ("auto", "log", "brier", "squared", "absolute")
 CHANGE = "change"  # change of the predictions, instead of a loss
 _LEAST = 1e-6  # a probability of 0 costs 13.8, so the variance of a log loss is finite

@@ -19,8 +19,6 @@ from tamis.base.declarations import Claims
 from tamis.catalog import find_learner
 from tamis.learners.dense_rows import DenseRowClassifier
 
-__all__ = ["ChunkedEnsemble", "new_classifier"]
-
 
 def new_classifier(estimator: Any) -> Any:
     """Return an unfitted classifier: a learner of the catalogue by name, or a clone."""

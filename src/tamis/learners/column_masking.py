@@ -24,8 +24,6 @@ from sklearn.utils import get_tags
 
 from tamis._deferred import is_instance
 
-__all__ = ["accepts_nan", "masking_strategy", "restrict_columns"]
-
 _NAIVE_BAYES = "sklearn.naive_bayes"
 _PER_COLUMN = ("GaussianNB", "MultinomialNB", "BernoulliNB")  # each column is modelled independently
 

@@ -40,8 +40,6 @@ from tamis._validation.parameters import integer, parameter
 from tamis.learners.neighbours import Neighbours
 from tamis.learners.weighting import WeightedClassifier
 
-__all__ = ["WeightedKNN"]
-
 
 @dataclass(repr=False, eq=False)
 class WeightedKNN(WeightedClassifier):

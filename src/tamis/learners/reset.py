@@ -45,8 +45,6 @@ from tamis.learners.chunked import new_classifier
 from tamis.learners.column_masking import masking_strategy, restrict_columns
 from tamis.learners.dense_rows import DenseRowClassifier, FittedColumns, is_third_party
 
-__all__ = ["ResetOnDrift", "new_detector"]
-
 _MIN_ROWS = 30  # rows before the errors of a classifier are informative
 
 

@@ -10,8 +10,6 @@ import numpy as np
 from tamis._validation import Ints
 from tamis._validation.parameters import Kind, integer, number
 
-__all__ = ["COUNT_OR_FRACTION", "balanced_subsets", "resolve_max_features"]
-
 COUNT_OR_FRACTION = Kind(
     "an integer from 1 on, a float in (0, 1]",
     lambda value: (

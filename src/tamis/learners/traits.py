@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["accepts_new_classes", "adapts_itself"]
-
 # Parts of the class names of River's models that monitor their errors or keep a window.
 _RIVER = ("adaptive", "arf", "srp", "adwin", "knn", "leveraging", "streamingrandompatches", "ddm")
 

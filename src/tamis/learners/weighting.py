@@ -24,8 +24,6 @@ from tamis._validation import Array, Floats, Ints, Rows, check_choice, columns_o
 from tamis.learners.dense_rows import LARGEST, DenseRowClassifier, first_out_of_range
 from tamis.summaries.entropy import WindowCounts
 
-__all__ = ["WeightedClassifier", "WindowWeights"]
-
 
 class WindowWeights:
     """Weights of all features over a sliding window.

@@ -15,8 +15,6 @@ import numpy as np
 
 from tamis.errors import CheckpointError
 
-__all__ = ["open_bytes", "open_verified", "read_stream", "write", "write_stream"]
-
 Array: TypeAlias = np.ndarray[Any, Any]
 
 _MARK = b"tamis sha256 "

@@ -22,8 +22,6 @@ from tamis._validation import safe_repr, short_repr
 from tamis._validation.parameters import allowed
 from tamis.errors import CheckpointError
 
-__all__ = ["attribute_types", "check_attributes", "is_fitted"]
-
 
 def check_attributes(cls: type, attributes: dict[Any, Any]) -> None:
     """Validate names and types of the attributes of a loaded object of the class.

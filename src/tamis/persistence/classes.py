@@ -10,8 +10,6 @@ from sklearn.base import BaseEstimator
 
 from tamis.errors import CheckpointError
 
-__all__ = ["find_class", "full_name", "is_free", "is_instance"]
-
 _PUBLIC = {f"sklearn.{module}" for module in (*sklearn.__all__, "feature_extraction.text")}
 # Estimators of other libraries that are saved unfitted: their attributes are the parameters that they are fitted with.
 _UNFITTED = {

@@ -28,8 +28,6 @@ from tamis.persistence.attributes import check_attributes, is_fitted
 from tamis.persistence.classes import find_class
 from tamis.persistence.encoder import BIT_GENERATORS, PLAIN_KINDS
 
-__all__ = ["SCHEMA", "decode"]
-
 Json: TypeAlias = Any
 Array: TypeAlias = np.ndarray[Any, Any]
 

@@ -14,8 +14,6 @@ from tamis._guard import state_of
 from tamis.errors import CheckpointError
 from tamis.persistence.classes import find_class, full_name, is_free, is_instance
 
-__all__ = ["BIT_GENERATORS", "PLAIN_KINDS", "Encoder"]
-
 Json: TypeAlias = Any
 Array: TypeAlias = np.ndarray[Any, Any]
 

@@ -15,8 +15,6 @@ from tamis._json import null_nonfinite
 from tamis._validation import is_integer, short_repr
 from tamis.errors import CheckpointError
 
-__all__ = ["Journal"]
-
 _WINDOW = 4096  # bytes at either end that identify a file
 
 

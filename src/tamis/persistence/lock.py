@@ -20,8 +20,6 @@ from typing import Any
 from tamis._interrupts import ignore_os_errors, raise_asynchronous
 from tamis.errors import CheckpointError
 
-__all__ = ["write_lock"]
-
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _LOCKED_ERRNOS = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 _LOCKED_BYTE = 1 << 30  # locked on Windows: far beyond the content, which stays readable

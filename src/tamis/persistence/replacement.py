@@ -19,8 +19,6 @@ from typing import BinaryIO
 
 from tamis._interrupts import ignore_os_errors, raise_asynchronous
 
-__all__ = ["replace_file"]
-
 _MAX_STEM_BYTES = 100  # of the target's name in the temporary name, which is limited to 255 bytes
 _OWNER = re.compile(r"([0-9a-f]{8})-(\d+)-[0-9a-f]{16}\.tmp")
 _active_temporaries: set[str] = set()  # temporary files of this process

@@ -9,11 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias
 
-__all__ = [
-    "Cell", "Code", "Figure", "Group", "Meter", "Names", "Presentation", "Remark", "Reproduction", "Score", "Section",
-    "Table", "cell_text", "flat", "present",
-]  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Names:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-__all__ = ["NAME_OF", "count", "duration", "fraction", "rate", "scientific", "signed", "size", "ticks"]
-
 MISSING, MINUS = "–", "−"  # the sign of pages and figures; CSV and JSON have that of a keyboard
 # What candidates are compared by, as a heading.
 NAME_OF = {

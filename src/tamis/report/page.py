@@ -14,8 +14,6 @@ from tamis.report.charts.chart import Chart
 from tamis.report.content import Group, present
 from tamis.report.templates import render
 
-__all__ = ["InlinePage", "check_writable", "inline_chart", "render_page", "write_page"]
-
 
 class InlinePage(str):
     """The HTML of a page, which a notebook displays in a frame."""

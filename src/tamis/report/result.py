@@ -16,8 +16,6 @@ from tamis.report.page import InlinePage, inline_chart, write_page
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
-__all__ = ["Result"]
-
 Item = TypeVar("Item", Table, Chart)
 
 

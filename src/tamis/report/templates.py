@@ -13,8 +13,6 @@ from tamis.report.number_format import count
 from tamis.report.text import printable, shorten
 from tamis.report.vocabulary import VOCABULARY
 
-__all__ = ["render"]
-
 # Permissions of a page: only its own styles and pictures. No scripts, no requests.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 

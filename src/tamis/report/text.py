@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from tamis.report.number_format import count
 
-__all__ = ["listed", "lower", "plural", "printable", "shorten"]
-
 _REFUSED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # by HTML and XML alike
 
 

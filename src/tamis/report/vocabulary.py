@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["VOCABULARY"]
-
 VOCABULARY = {
     "autocorrelated": "Rows are similar to those before them, so they are worth fewer independent rows.",
     "balanced accuracy": "The mean, over the classes, of the share of their rows that is predicted correctly.",

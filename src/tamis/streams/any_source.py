@@ -13,8 +13,6 @@ from tamis.streams.frames import DictStream, FrameStream, is_frame
 from tamis.streams.named_streams import list_streams
 from tamis.streams.stream import ArrayStream, BatchStream, Stream
 
-__all__ = ["as_stream"]
-
 
 def as_stream(source: Any, label: str | int | tuple[Any, ...] | None = None) -> Stream:
     """Return a stream for any supported source of rows and labels.

@@ -17,8 +17,6 @@ from tamis.errors import StreamError
 from tamis.streams.source import Source
 from tamis.streams.tables import Table, pyarrow_module
 
-__all__ = ["ARFFTable"]
-
 Row: TypeAlias = "list[str | None] | dict[int, str | None]"  # a sparse row contains only its explicit values
 
 # Each character can be matched in one way only, so that matching is linear in the length of a line.

@@ -18,8 +18,6 @@ from typing import Any, BinaryIO
 from tamis.errors import StreamError
 from tamis.streams.dialect import split_rows
 
-__all__ = ["LONGEST_LINE", "AlignedRows", "JSONRows", "csv_text", "is_json", "open_archive"]
-
 LONGEST_LINE = 64 << 20  # bytes; enough for a row of several million numbers
 _DECODER = json.JSONDecoder(parse_float=str, parse_int=str)  # numbers as they are written, so exactly
 _BETWEEN = re.compile(r"[\s,\[\]\ufeff]*")

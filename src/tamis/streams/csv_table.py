@@ -22,7 +22,7 @@ import numpy as np
 
 from tamis._validation import short_repr, warn_of_rounding
 from tamis.errors import StreamError
-from tamis.streams.converted import AlignedRows, JSONRows, is_json
+from tamis.streams.converted import LONGEST_LINE, AlignedRows, JSONRows, is_json
 from tamis.streams.dialect import (
     ALIGNED,
     BLANKS,
@@ -47,10 +47,8 @@ from tamis.streams.dialect import (
     unique_names,
 )
 from tamis.streams.quotes import MAX_LINES, first_unclosed, quoted_spans, row_ends
-from tamis.streams.source import LONGEST_LINE, Source
+from tamis.streams.source import Source
 from tamis.streams.tables import Head, Table, pyarrow_module, schema_types, split_markers
-
-__all__ = ["CSVTable", "MixedColumn"]
 
 _BLOCK_BYTES = 1 << 20
 _PADDED = ("{}", " {}", "{} ", " {} ")

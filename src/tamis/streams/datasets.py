@@ -22,8 +22,6 @@ from tamis.errors import StreamError, UnknownNameError
 from tamis.streams.openml import OPENML, download
 from tamis.streams.stream import ArrayStream
 
-__all__ = ["DatasetStream", "data_folder", "list_datasets", "load_dataset"]
-
 _BUNDLED = Path(__file__).parent / "data"
 _ALIASES = {"iads": "internet_ads", "spam": "spam_corpus"}  # names in the literature on feature drift
 

@@ -14,30 +14,6 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import date, datetime
 from itertools import count, pairwise
 
-__all__ = [
-    "ALIGNED",
-    "BLANKS",
-    "DELIMITERS",
-    "DURATION",
-    "GROUPS",
-    "RANKING",
-    "NumberFormat",
-    "aligned_columns",
-    "detect_decimal",
-    "detect_delimiter",
-    "detect_encoding",
-    "detect_time_format",
-    "escape_formula",
-    "fitting_time_formats",
-    "names_are_values",
-    "odd_times",
-    "pad_header",
-    "split_preamble",
-    "split_rows",
-    "strip_sign",
-    "unique_names",
-]
-
 DELIMITERS = (",", ";", "\t", "|")
 ALIGNED = "  "  # in place of a delimiter: columns that are aligned by blanks
 BLANKS = " \t\u00a0\u202f"  # between a number and its sign

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._validation import (
+    Floats,
     Table,
     as_numbers,
     as_rows,
@@ -21,8 +22,6 @@ from tamis._validation import (
 from tamis._validation.arrays import is_numeric
 from tamis.base.categories import MAX_CATEGORIES, CategoryCodes, check_categories
 from tamis.errors import DataError, StreamError
-
-__all__ = ["MAX_CATEGORIES", "ColumnEncoder", "TableEncoder", "is_text", "time_parts"]
 
 _EPOCH = dt.datetime(1970, 1, 1)
 
@@ -100,7 +99,7 @@ class ColumnEncoder:
         values, self._sum, self._count = state
         self._codes = CategoryCodes(values, MAX_CATEGORIES)
 
-    def encode(self, column: Any, first_row: int) -> NDArray[np.float64]:
+    def encode(self, column: Any, first_row: int) -> Floats:
         """Return a block of the column as numbers.
 
         Parameters
@@ -145,7 +144,7 @@ class ColumnEncoder:
             self._warned = warn_of_rounding(column.drop_null().to_numpy(), lambda _: self.name)
         return self._impute(_to_float(column), first_row)
 
-    def encode_values(self, column: Any, first_row: int) -> NDArray[np.float64]:
+    def encode_values(self, column: Any, first_row: int) -> Floats:
         """Return a block of the column of a frame, or of a list of Python values, as numbers.
 
         Raises
@@ -221,13 +220,13 @@ class ColumnEncoder:
             )
         return "numbers", float(as_numbers(f"Column {self.name!r}", value))
 
-    def _encode_categories(self, column: Any) -> NDArray[np.float64]:
+    def _encode_categories(self, column: Any) -> Floats:
         encoded = column.dictionary_encode(null_encoding="encode")
         codes = self._codes.encode(encoded.dictionary.to_pylist())
-        values: NDArray[np.float64] = codes.astype(np.float64)[encoded.indices.to_numpy()]
+        values: Floats = codes.astype(np.float64)[encoded.indices.to_numpy()]
         return values
 
-    def _impute(self, values: NDArray[np.float64], first_row: int) -> NDArray[np.float64]:
+    def _impute(self, values: Floats, first_row: int) -> Floats:
         finite = np.isfinite(values)
         if not finite.all():
             self._raise_nonfinite(values, first_row)
@@ -239,7 +238,7 @@ class ColumnEncoder:
         self._sum, self._count = float(sums[-1]), int(counts[-1])
         return np.where(finite, values, sums[:-1] / np.maximum(counts[:-1], 1))
 
-    def _raise_nonfinite(self, values: NDArray[np.float64], first_row: int) -> None:
+    def _raise_nonfinite(self, values: Floats, first_row: int) -> None:
         for kind, item, advice in (
             ("infinite", np.isinf(values), ""),
             ("missing", np.isnan(values), ", or choose missing='mean'"),
@@ -295,7 +294,7 @@ def _clock(zone: Any) -> str:
     return f"times with{'out' * (zone is None)} a zone"
 
 
-def _seconds(column: Any) -> NDArray[np.float64]:
+def _seconds(column: Any) -> Floats:
     import pyarrow as pa
     import pyarrow.types as kinds
 
@@ -332,7 +331,7 @@ def time_parts(kind: Any) -> tuple[str, ...]:
     return ("hour",) if kinds.is_time(kind) else ()
 
 
-def _part(column: Any, part: str) -> NDArray[np.float64]:
+def _part(column: Any, part: str) -> Floats:
     """Return one part of a time; NaN where it is missing."""
     seconds = _seconds(column)
     if part == "hour":
@@ -345,10 +344,10 @@ def _part(column: Any, part: str) -> NDArray[np.float64]:
     year = times.astype("datetime64[Y]")
     length = (year + np.timedelta64(1, "Y")).astype("datetime64[D]") - year.astype("datetime64[D]")
     passed = (times - year.astype("datetime64[us]")) / length.astype("timedelta64[us]")
-    values: NDArray[np.float64] = 1970.0 + year.astype(np.float64) + passed
+    values: Floats = 1970.0 + year.astype(np.float64) + passed
     return np.where(np.isnan(seconds), np.nan, values)
 
 
-def _to_float(column: Any) -> NDArray[np.float64]:
-    values: NDArray[np.float64] = column.to_numpy(zero_copy_only=False)
+def _to_float(column: Any) -> Floats:
+    values: Floats = column.to_numpy(zero_copy_only=False)
     return values.astype(np.float64, copy=False)

@@ -37,17 +37,6 @@ from tamis.streams.stream import Batch
 from tamis.streams.svmlight import SvmlightStream
 from tamis.streams.tables import ArrowTable, ParquetTable, Table, split_markers, without_markers
 
-__all__ = [
-    "FORMATS",
-    "SUFFIXES",
-    "TIMES",
-    "TableStream",
-    "find_column",
-    "match_columns",
-    "open_file",
-    "open_table",
-]
-
 FORMATS = ("csv", "json", "xlsx", "parquet", "arrow", "arff", "svmlight")
 TIMES = ("seconds", "parts")
 SUFFIXES = {

@@ -21,8 +21,6 @@ from tamis.errors import DataError, StreamError
 from tamis.streams.encode import TableEncoder
 from tamis.streams.stream import ArrayStream, Batch, Stream
 
-__all__ = ["DictStream", "FrameStream", "is_frame"]
-
 _BLOCK = 1000  # rows
 
 

@@ -14,8 +14,6 @@ import numpy as np
 
 from tamis._validation import Array
 
-__all__ = ["leak_of", "leak_text", "missingness_of", "orders", "repeats_of", "runs_of_labels"]
-
 _FEWEST = 50  # rows below which nothing is reported
 _RARE = 10  # rows that are not of the majority class, of which at least that many are needed
 _ERRORS = 0.05  # of those of the majority class

@@ -36,8 +36,6 @@ from tamis.streams.concepts import (
 from tamis.streams.draws import Draws
 from tamis.streams.synthetic import SyntheticStream
 
-__all__ = ["list_streams", "load_stream"]
-
 
 @dataclass(frozen=True)
 class _Plan:

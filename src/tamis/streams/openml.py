@@ -18,8 +18,6 @@ from tamis._interrupts import raise_asynchronous
 from tamis._validation import Array, Rows
 from tamis.errors import StreamError
 
-__all__ = ["OPENML", "contents_digest", "download"]
-
 # name -> number of the data set on OpenML, and the SHA-256 of its contents, if known (contents_digest)
 OPENML: dict[str, tuple[int, str | None]] = {
     "arcene": (1458, "b4506c094d395693515c1437a3d38630bd1af61d750cd71fb5445dcc5659a008"),

@@ -25,8 +25,6 @@ from tamis.streams.leaks import leak_of, leak_text, missingness_of, orders, repe
 from tamis.streams.stream import Stream
 from tamis.streams.tables import Head, Table, without_markers
 
-__all__ = ["ColumnProfile", "Problem", "TableProfile", "profile_stream", "profile_table"]
-
 _ROWS = 10_000
 _DISTINCT = 1000  # texts of a column that are compared
 _FEW = 20  # number of rows below which no column is classified as an identifier

@@ -13,16 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis._validation import Array, check_number
-from tamis.streams.source import LONGEST_LINE
-
-__all__ = [
-    "MAX_LINES",
-    "UnclosedQuote",
-    "check_max_quoted_lines",
-    "first_unclosed",
-    "quoted_spans",
-    "row_ends",
-]
+from tamis.streams.converted import LONGEST_LINE
 
 MAX_LINES = 100  # largest number of lines of a quoted value
 

@@ -24,17 +24,6 @@ from tamis.errors import StreamError
 from tamis.streams.converted import LONGEST_LINE, open_archive
 from tamis.streams.stream import Stream
 
-__all__ = [
-    "CODECS",
-    "LONGEST_LINE",
-    "LONGEST_MAGIC",
-    "BytesSource",
-    "Codec",
-    "FileStream",
-    "Source",
-    "codec_of",
-]
-
 
 def _open_zstd(raw: BinaryIO, mode: str) -> Any:
     try:

@@ -27,8 +27,6 @@ from tamis._validation import (
 from tamis.base import html_repr
 from tamis.errors import DataError, StreamError
 
-__all__ = ["ArrayStream", "Batch", "BatchStream", "Stream", "join_batches", "rechunk"]
-
 Batch: TypeAlias = tuple[Rows, Array]
 
 

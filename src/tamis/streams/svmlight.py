@@ -19,8 +19,6 @@ from tamis.errors import StreamError
 from tamis.streams.source import FileStream, Source
 from tamis.streams.stream import Batch
 
-__all__ = ["SvmlightStream"]
-
 _LINES = 1024
 _NOT_FINITE = "contains a value that is missing or infinite"
 _COLUMNS = 1 << 24  # columns allowed for a file of any size without n_features

@@ -20,13 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._validation import Array, check_number, is_integer
+from tamis._validation import Array, Mask, check_number, is_integer
 from tamis.streams.appended import Irrelevant, Redundant, RedundantColumns
 from tamis.streams.concepts.concept import Concept, Feature, feature_ranges
 from tamis.streams.draws import Draws
 from tamis.streams.stream import Batch, Stream, rechunk
-
-__all__ = ["SyntheticStream"]
 
 
 class SyntheticStream(Stream):
@@ -189,7 +187,7 @@ class SyntheticStream(Stream):
         self._check_row("stop", stop, self.n_rows)
         return self._sample_concepts(np.arange(start, stop))
 
-    def relevant_rows(self, start: int, stop: int) -> NDArray[np.bool_]:
+    def relevant_rows(self, start: int, stop: int) -> Mask:
         """Return the columns that are relevant to each row, shape (stop - start, n_features).
 
         During a gradual drift, rows of both concepts are mixed; each row has the relevant columns of its own concept.

@@ -12,17 +12,6 @@ from tamis.streams.dialect import unique_names
 from tamis.streams.encode import time_parts
 from tamis.streams.source import Source
 
-__all__ = [
-    "ArrowTable",
-    "Head",
-    "ParquetTable",
-    "SchemaTable",
-    "Table",
-    "schema_types",
-    "split_markers",
-    "without_markers",
-]
-
 _BLOCK_CELLS = 1 << 19  # 4 MB as float64
 _HEAD_ROWS = 10_000
 
@@ -156,6 +145,7 @@ def without_markers(column: Any, markers: list[float]) -> Any:
 
 
 def pyarrow_module(module: str) -> Any:
+    """Return a module of pyarrow, or raise an ImportError that names the extra."""
     try:
         return importlib.import_module(module)
     except ImportError:

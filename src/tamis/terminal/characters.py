@@ -9,21 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "MARKS",
-    "WIDEST",
-    "bar",
-    "duration",
-    "error_text",
-    "figure_text",
-    "printable",
-    "score_text",
-    "shades",
-    "spark",
-    "width_of",
-]
-
-
 WIDEST = 100  # columns: beyond that the eye loses the line
 
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from tamis.catalog import Entry
 
-__all__ = ["show_datasets", "show_entries", "show_parameters", "show_streams"]
-
 
 def show_entries(console: Console, heading: str, entries: Iterable[Entry]) -> None:
     """Print rows of the catalogue: name, summary, targets and inputs, publication."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tamis._validation import Floats
 from tamis.report.charts.chart import Chart, HeatStrip, Line, VerticalLines
-from tamis.report.charts.thinning import Numbers
 from tamis.report.content import Cell, Figure, Meter, Score, Table, cell_text, flat, present
 from tamis.report.number_format import scientific
 from tamis.terminal.characters import MARKS, WIDEST, bar, printable, shades, spark, width_of
@@ -18,8 +18,6 @@ from tamis.terminal.characters import MARKS, WIDEST, bar, printable, shades, spa
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.text import Text
-
-__all__ = ["show"]
 
 _BAR, _LEAST = 24, 8  # columns of a bar, and of the narrowest text
 
@@ -236,7 +234,7 @@ def _strips(console: Console, of: Chart, top: int, width: int) -> RenderableType
     return Group(grid, more) if len(of.rows) > top else grid
 
 
-def _percent(shares: Numbers) -> str:
+def _percent(shares: Floats) -> str:
     return f"{shares.mean():.0%}" if shares.size else "-"
 
 

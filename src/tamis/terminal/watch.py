@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
     from tamis.evaluate import Step
 
-__all__ = ["Watch"]
-
-
 _N_SHOWN = 8  # features in the live display
 _SECONDS = 0.05  # between two steps: the display is drawn again 6 times a second
 

@@ -19,11 +19,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 import tamis
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Mask, Rows
 from tamis.catalog import find, find_learner
 from tamis.errors import UnknownNameError
 from tamis.evaluate.prequential.settings import settings_of
@@ -32,8 +31,6 @@ from tamis.options import RunOptions, model_parameters
 from tamis.streams import list_datasets, list_streams, load_dataset, load_stream, open_file
 from tamis.streams.any_source import as_stream
 from tamis.streams.stream import BatchStream, Stream
-
-__all__ = ["Cell", "Opener", "Part", "cells_of", "parts_of"]
 
 _OPENERS: dict[str, Any] = {"generated": load_stream, "dataset": load_dataset, "file": open_file}
 
@@ -77,10 +74,10 @@ class Oracle:
             self.n_replay += 1
         return self
 
-    def _is_at(self, t: int, mask: NDArray[np.bool_]) -> bool:
+    def _is_at(self, t: int, mask: Mask) -> bool:
         return np.array_equal(np.sort(self.stream.relevant_at(t)), np.flatnonzero(mask))
 
-    def get_support(self) -> NDArray[np.bool_]:
+    def get_support(self) -> Mask:
         """Return which features are relevant in the next row, shape (n_features,)."""
         mask = np.zeros(self.n_features_in_, dtype=bool)
         end = self.stream.n_rows  # after the last row, keep the last selection

@@ -6,12 +6,12 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Mask
 from tamis.evaluate.experiment.score_table import ScoreTable, Significance
 from tamis.evaluate.prequential.rerun import snippet
 from tamis.evaluate.prequential.result import PrequentialResult
@@ -35,10 +35,6 @@ from tamis.report.content import Cell, Figure, Names, Remark, Reproduction, Scor
 from tamis.report.number_format import MISSING, count, duration, fraction, scientific, size
 from tamis.report.result import Result
 from tamis.report.text import listed, plural, shorten
-
-__all__ = ["ExperimentPresentation"]
-
-Numbers: TypeAlias = NDArray[np.float64]
 
 _MOST = 6  # lines or points of one chart: more colours cannot be distinguished
 _FEW = 5  # streams: too few for a test below that
@@ -166,12 +162,12 @@ class ExperimentPresentation(Result):
                 return f"{said} by more than {error}{also}"
         return ""
 
-    def _is_worse_than_all(self) -> NDArray[np.bool_]:
+    def _is_worse_than_all(self) -> Mask:
         """Return for which streams and methods all features are better by more than the standard error."""
         if "all_gain" not in self.metrics:
             return np.zeros((len(self.streams), len(self.methods)), dtype=bool)
         gain, error = self._table_of("all_gain"), self._table_of("all_gain_error")
-        is_worse: NDArray[np.bool_] = gain.mean < -error.mean / np.sqrt(np.maximum(gain.n, 1))
+        is_worse: Mask = gain.mean < -error.mean / np.sqrt(np.maximum(gain.n, 1))
         return is_worse
 
     def _best(self) -> str:
@@ -508,7 +504,7 @@ class ExperimentPresentation(Result):
             [*lines, *bands, VerticalLines(drifts, "true drift" if where else "")],
         )  # fmt: skip
 
-    def _drifts_of(self, stream: str) -> Numbers:
+    def _drifts_of(self, stream: str) -> Floats:
         """Return the rows at which a stream drifts, if known and reached by a run."""
         for method in self.methods:
             if len(self.finished(stream, method)):
@@ -638,7 +634,7 @@ def _cell(
     return Score(form(float(scores.mean[i, j])), written, is_ranked and bool(scores.best[i, j]))
 
 
-def _highest(means: Numbers) -> list[int]:
+def _highest(means: Floats) -> list[int]:
     """Return the columns with the highest means over the rows, in their order."""
     known = np.isfinite(means)
     level = np.where(known, means, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)

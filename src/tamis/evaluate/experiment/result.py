@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._interrupts import raise_asynchronous
-from tamis._validation import Array, check_choice
+from tamis._validation import Array, Floats, check_choice
 from tamis.errors import CheckpointError
 from tamis.evaluate.experiment.presentation import ExperimentPresentation
 from tamis.evaluate.experiment.score_table import ScoreTable, Significance, significance
@@ -26,8 +25,6 @@ from tamis.evaluate.prequential.remarks import is_imbalanced, is_uninformative
 from tamis.evaluate.prequential.result import Frame, PrequentialResult, arrow_table, native_frame
 from tamis.options import RunOptions
 from tamis.persistence import replace_file
-
-__all__ = ["CELLS", "EXPERIMENT", "ExperimentResult", "contains_other_files", "is_finished", "write_json"]
 
 EXPERIMENT, CELLS = "experiment.json", "cells"
 _PARTS = ("stream", "selector", "learner")
@@ -252,7 +249,7 @@ class ExperimentResult(ExperimentPresentation):
             return {}
         n_draws = RunOptions.from_settings(self.settings).n_draws
 
-        def mean(name: str) -> NDArray[np.float64]:
+        def mean(name: str) -> Floats:
             known = name in self.metrics
             return (
                 self.table(name).mean if known else np.full((len(self.streams), len(self.methods)), math.nan)
@@ -285,7 +282,7 @@ class ExperimentResult(ExperimentPresentation):
             return {}
         shape = len(self.streams), len(self.methods)
 
-        def mean(name: str) -> NDArray[np.float64]:
+        def mean(name: str) -> Floats:
             return self.table(name).mean if name in self.metrics else np.full(shape, math.nan)
 
         def is_behind(name: str) -> Array:

@@ -34,8 +34,6 @@ from tamis.evaluate.prequential.loop import prequential
 from tamis.options import RunOptions
 from tamis.persistence.lock import write_lock
 
-__all__ = ["Progress", "run_experiment"]
-
 
 @dataclass(frozen=True)
 class Progress:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis._validation import Floats, Ints, Mask
 from tamis.base import html_repr
 from tamis.evaluate.significance import (
     BayesianSignedRank,
@@ -24,9 +24,6 @@ from tamis.evaluate.significance import (
 )
 from tamis.report.charts.ranks import plot_ranks
 
-__all__ = ["ScoreTable", "Significance", "is_better_larger", "significance"]
-
-Numbers = NDArray[np.float64]
 _SMALLER_IS_BETTER = ("seconds", "memory_bytes", "model_bytes", "ram_hours", "recovery_rows", "n_changes")
 
 
@@ -59,9 +56,9 @@ class ScoreTable:
     metric: str
     streams: list[str]
     methods: list[str]
-    mean: Numbers
-    deviation: Numbers
-    n: NDArray[np.int64]
+    mean: Floats
+    deviation: Floats
+    n: Ints
     unranked: list[str]
 
     @classmethod
@@ -70,7 +67,7 @@ class ScoreTable:
         metric: str,
         streams: Sequence[str],
         methods: Sequence[str],
-        values: Sequence[Sequence[Numbers]],
+        values: Sequence[Sequence[Floats]],
         unranked: Sequence[str] = (),
     ) -> ScoreTable:
         """Return the table of `values[stream][method]`, each an array over seeds; NaN is ignored."""
@@ -96,14 +93,14 @@ class ScoreTable:
         return is_better_larger(self.metric)
 
     @property
-    def best(self) -> NDArray[np.bool_]:
+    def best(self) -> Mask:
         """Which means are the best of their stream, shape (n_streams, n_methods), ties included."""
         compared = np.isfinite(self.mean) & np.array([name not in self.unranked for name in self.methods])
         scores = np.where(compared, self.mean if self.larger_is_better else -self.mean, -np.inf)
-        is_best: NDArray[np.bool_] = (scores == scores.max(axis=1, keepdims=True)) & np.isfinite(scores)
+        is_best: Mask = (scores == scores.max(axis=1, keepdims=True)) & np.isfinite(scores)
         return is_best
 
-    def comparable(self) -> tuple[list[str], list[str], Numbers]:
+    def comparable(self) -> tuple[list[str], list[str], Floats]:
         """Return the ranked methods that have scores, the streams on which all of them do, and the scores.
 
         Returns
@@ -111,7 +108,7 @@ class ScoreTable:
         methods, streams : list of str
         scores : ndarray of shape (n_streams, n_methods)
         """
-        scored: NDArray[np.bool_] = np.any(np.isfinite(self.mean), axis=0)
+        scored: Mask = np.any(np.isfinite(self.mean), axis=0)
         columns = [j for j, name in enumerate(self.methods) if scored[j] and name not in self.unranked]
         means = self.mean[:, columns]
         rows = np.flatnonzero(np.all(np.isfinite(means), axis=1))

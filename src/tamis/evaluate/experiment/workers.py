@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-__all__ = ["Lost", "run_tasks"]
-
 _READY = "ready"
 
 

@@ -17,17 +17,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import as_numbers, check_number
+from tamis._validation import Floats, Mask, as_numbers, check_number
 from tamis.base.html_repr import html_repr
 
-__all__ = ["Detections", "Recovery", "detections", "recovery"]
 
-Numbers = NDArray[np.float64]
-
-
-def _by_drift(*columns: Numbers) -> dict[str, list[str]]:
+def _by_drift(*columns: Floats) -> dict[str, list[str]]:
     """Return a row of texts for each drift."""
     rows = zip(*(column.tolist() for column in columns), strict=True)
     return {str(i): [f"{value:.4g}" for value in row] for i, row in enumerate(rows, start=1)}
@@ -45,7 +40,7 @@ class Detections:
         Detections that are not the first one between the start of a drift and the start of the next.
     """
 
-    delays: Numbers
+    delays: Floats
     n_false_alarms: int
 
     @property
@@ -126,9 +121,9 @@ class Recovery:
         Level minus the lowest value between the drift and the next, at least 0.
     """
 
-    rows: Numbers
-    levels: Numbers
-    drops: Numbers
+    rows: Floats
+    levels: Floats
+    drops: Floats
 
     @property
     def n_lost(self) -> int:
@@ -209,7 +204,7 @@ def recovery(
     return Recovery(rows, levels, drops)
 
 
-def _rows_to_recover(passed: Numbers, below: NDArray[np.bool_]) -> float:
+def _rows_to_recover(passed: Floats, below: Mask) -> float:
     if not below.any():
         return 0.0
     drop = int(below.argmax())
@@ -217,7 +212,7 @@ def _rows_to_recover(passed: Numbers, below: NDArray[np.bool_]) -> float:
     return float(passed[drop + recovered[0]]) if len(recovered) else math.nan
 
 
-def _begins(drifts: Any, widths: Any) -> Numbers:
+def _begins(drifts: Any, widths: Any) -> Floats:
     centres = as_numbers("drifts", drifts).reshape(-1)
     spans = np.broadcast_to(as_numbers("widths", widths), centres.shape)
     begins = centres - spans / 2
@@ -230,12 +225,12 @@ def _begins(drifts: Any, widths: Any) -> Numbers:
     return begins
 
 
-def _turns(begins: Numbers) -> list[tuple[float, float]]:
+def _turns(begins: Floats) -> list[tuple[float, float]]:
     """Return the interval of rows of each drift."""
     ends = [*begins[1:].tolist(), math.inf][: len(begins)]
     return list(zip(begins.tolist(), ends, strict=True))
 
 
-def _mean(values: Numbers) -> float:
+def _mean(values: Floats) -> float:
     known = values[np.isfinite(values)]
     return float(known.mean()) if len(known) else math.nan

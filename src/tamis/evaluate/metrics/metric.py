@@ -20,17 +20,22 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_regressor
 
 from tamis._guard import ThreadSafe
-from tamis._validation import Array, as_column, as_numbers, as_target, check_number, encode_labels, short_repr
+from tamis._validation import (
+    Array,
+    Floats,
+    as_column,
+    as_numbers,
+    as_target,
+    check_number,
+    encode_labels,
+    short_repr,
+)
 from tamis.errors import UnknownNameError
 from tamis.options import read_value
 
-__all__ = ["Fading", "Metric", "RowMetric", "Sliding", "Tracked", "predicts_numbers", "wrap_metric"]
-
-Numbers = NDArray[np.float64]
 _LARGEST = 512  # exponent of a fading weight, beyond which all sums are scaled
 
 
@@ -107,7 +112,7 @@ class Metric(ThreadSafe):
         fresh.classes, fresh.takes = self.classes, self.takes
         return fresh
 
-    def _count(self, actual: Numbers, predicted: Numbers, weights: Numbers) -> None:
+    def _count(self, actual: Floats, predicted: Floats, weights: Floats) -> None:
         """Count rows of codes (or numbers), and of codes, probabilities by code, or numbers, shape (n_rows, k)."""
         raise NotImplementedError
 
@@ -115,7 +120,7 @@ class Metric(ThreadSafe):
         """Multiply the weights of all rows so far."""
         raise NotImplementedError
 
-    def _encode(self, y_true: Any, y_pred: Any, w: Any, labels: Any) -> tuple[Numbers, Numbers, Numbers]:
+    def _encode(self, y_true: Any, y_pred: Any, w: Any, labels: Any) -> tuple[Floats, Floats, Floats]:
         """Return validated rows as numbers, and remember their labels."""
         if np.ndim(y_true) == 0:
             y_true, y_pred = _one(y_true), [y_pred] if isinstance(y_pred, dict) else _one(y_pred)
@@ -186,7 +191,7 @@ class RowMetric(Metric):
         self.window = int(window)
         self._actual, self._predicted, self._weights = np.zeros(0), np.zeros((0, 0)), np.zeros(0)
 
-    def _count(self, actual: Numbers, predicted: Numbers, weights: Numbers) -> None:
+    def _count(self, actual: Floats, predicted: Floats, weights: Floats) -> None:
         before, width = self._predicted, predicted.shape[1]
         if before.shape[1] < width:  # earlier rows have no probability of a new class
             before = np.pad(before, ((0, 0), (0, width - before.shape[1])))
@@ -200,7 +205,7 @@ class RowMetric(Metric):
             return math.nan
         return self._measure(self._actual, self._predicted, self._weights)
 
-    def _measure(self, actual: Numbers, predicted: Numbers, weights: Numbers) -> float:
+    def _measure(self, actual: Floats, predicted: Floats, weights: Floats) -> float:
         raise NotImplementedError
 
 
@@ -209,7 +214,7 @@ class _Wrapper(Metric):
 
     metric: Metric
 
-    def _encode(self, y_true: Any, y_pred: Any, w: Any, labels: Any) -> tuple[Numbers, Numbers, Numbers]:
+    def _encode(self, y_true: Any, y_pred: Any, w: Any, labels: Any) -> tuple[Floats, Floats, Floats]:
         return self.metric._encode(y_true, y_pred, w, labels)
 
     def works_with(self, model: Any) -> bool:
@@ -249,7 +254,7 @@ class Sliding(_Wrapper, RowMetric):
         self.size = int(size)
         self._wrap(metric, self.size)
 
-    def _measure(self, actual: Numbers, predicted: Numbers, weights: Numbers) -> float:
+    def _measure(self, actual: Floats, predicted: Floats, weights: Floats) -> float:
         fresh = self.metric._unused()
         fresh._count(actual, predicted, weights)
         return fresh.get()
@@ -286,7 +291,7 @@ class Fading(_Wrapper):
                 f"metric must be a weighted sum over rows to be faded, got {self.metric.name}: choose Sliding instead."
             )
 
-    def _count(self, actual: Numbers, predicted: Numbers, weights: Numbers) -> None:
+    def _count(self, actual: Floats, predicted: Floats, weights: Floats) -> None:
         # Weights that increase are weights that fade, up to a factor. Powers of two are exact.
         step = max(1, int(_LARGEST * self.half_life))
         for at in range(0, len(actual), step):
@@ -332,7 +337,7 @@ class RiverMetric(Metric):
         fresh.function = self.function.clone()
         return fresh
 
-    def _count(self, actual: Numbers, predicted: Numbers, weights: Numbers) -> None:
+    def _count(self, actual: Floats, predicted: Floats, weights: Floats) -> None:
         labels, one = self.classes.tolist(), self.function
         for y, values, w in zip(actual.tolist(), predicted.tolist(), weights.tolist(), strict=True):
             if self.takes == "numbers":
@@ -393,12 +398,12 @@ class FunctionMetric(RowMetric):
         """Return whether the model predicts what the function takes."""
         return self.takes != "probabilities" or super().works_with(model)
 
-    def _encode(self, y_true: Any, y_pred: Any, w: Any, labels: Any) -> tuple[Numbers, Numbers, Numbers]:
+    def _encode(self, y_true: Any, y_pred: Any, w: Any, labels: Any) -> tuple[Floats, Floats, Floats]:
         if self.takes != "probabilities":
             self.takes = "numbers" if np.asarray(y_true).dtype.kind == "f" else "labels"
         return super()._encode(y_true, y_pred, w, labels)
 
-    def _measure(self, actual: Numbers, predicted: Numbers, weights: Numbers) -> float:
+    def _measure(self, actual: Floats, predicted: Floats, weights: Floats) -> float:
         if self.takes == "probabilities" and len(np.unique(actual)) < len(self.classes):
             return math.nan
         if self.takes != "numbers":
@@ -443,7 +448,7 @@ class _Probabilities(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class _Numbers(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Numbers predicted earlier."""
+    """Floats predicted earlier."""
 
     def __init__(self, predicted: Any) -> None:
         self.predicted = predicted
@@ -576,7 +581,7 @@ def _one(value: Any) -> Array:
     return np.array(values.tolist())
 
 
-def _probabilities(y_pred: Any, labels: Any) -> tuple[Numbers, Array]:
+def _probabilities(y_pred: Any, labels: Any) -> tuple[Floats, Array]:
     """Return probabilities, shape (n_rows, n_classes), and the label of each column."""
     if isinstance(y_pred, list) and y_pred and isinstance(y_pred[0], dict):
         labels = list(dict.fromkeys(label for row in y_pred for label in row)) if labels is None else labels

@@ -24,13 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from tamis._validation import check_number
-from tamis.evaluate.metrics.metric import Metric, Numbers, RowMetric
-
-__all__ = [
-    "F1", "MAE", "R2", "RMSE", "Accuracy", "BalancedAccuracy", "BrierScore", "Kappa", "LogLoss", "MacroAUC",
-    "PinballLoss", "Precision", "Recall",
-]  # fmt: skip
+from tamis._validation import Floats, check_number
+from tamis.evaluate.metrics.metric import Metric, RowMetric
 
 
 class _OfCounts(Metric):
@@ -42,7 +37,7 @@ class _OfCounts(Metric):
         super().__init__()
         self._counts = np.zeros((3, 0))  # a, b, h
 
-    def _count(self, actual: Numbers, predicted: Numbers, weights: Numbers) -> None:
+    def _count(self, actual: Floats, predicted: Floats, weights: Floats) -> None:
         codes, named = actual.astype(np.intp), predicted[:, 0].astype(np.intp)
         n, hits = len(self.classes), weights * (codes == named)
         new = [np.bincount(codes, weights, n), np.bincount(named, weights, n), np.bincount(codes, hits, n)]
@@ -56,7 +51,7 @@ class _OfCounts(Metric):
         a, b, h = self._counts
         return float(self._value(a, b, h)) if a.any() else math.nan
 
-    def _value(self, a: Numbers, b: Numbers, h: Numbers) -> float:
+    def _value(self, a: Floats, b: Floats, h: Floats) -> float:
         raise NotImplementedError
 
 
@@ -71,7 +66,7 @@ class Accuracy(_OfCounts):
     0.5
     """
 
-    def _value(self, a: Numbers, b: Numbers, h: Numbers) -> float:
+    def _value(self, a: Floats, b: Floats, h: Floats) -> float:
         return float(h.sum() / a.sum())  # (1)
 
 
@@ -86,7 +81,7 @@ class BalancedAccuracy(_OfCounts):
     0.5
     """
 
-    def _value(self, a: Numbers, b: Numbers, h: Numbers) -> float:
+    def _value(self, a: Floats, b: Floats, h: Floats) -> float:
         return float((h[a > 0] / a[a > 0]).mean())  # (2)
 
 
@@ -101,7 +96,7 @@ class Kappa(_OfCounts):
     0.5
     """
 
-    def _value(self, a: Numbers, b: Numbers, h: Numbers) -> float:
+    def _value(self, a: Floats, b: Floats, h: Floats) -> float:
         expected = float((a / a.sum()) @ (b / b.sum()))  # (3)
         return (h.sum() / a.sum() - expected) / (1.0 - expected) if expected < 1.0 else math.nan
 
@@ -113,7 +108,7 @@ class _ByClass(_OfCounts):
         super().__init__()
         self.label = label
 
-    def _value(self, a: Numbers, b: Numbers, h: Numbers) -> float:
+    def _value(self, a: Floats, b: Floats, h: Floats) -> float:
         values = self.by_class
         if self.label is None:
             return sum(values.values()) / len(values)
@@ -130,7 +125,7 @@ class _ByClass(_OfCounts):
             values = np.nan_to_num(self._of_class(a, b, h), nan=0.0).tolist()
         return {label: values[k] for k, label in enumerate(self.classes.tolist()) if a[k] + b[k] > 0}
 
-    def _of_class(self, a: Numbers, b: Numbers, h: Numbers) -> Numbers:
+    def _of_class(self, a: Floats, b: Floats, h: Floats) -> Floats:
         raise NotImplementedError
 
 
@@ -150,7 +145,7 @@ class Precision(_ByClass):
     (0.75, {'ham': 1.0, 'spam': 0.5})
     """
 
-    def _of_class(self, a: Numbers, b: Numbers, h: Numbers) -> Numbers:
+    def _of_class(self, a: Floats, b: Floats, h: Floats) -> Floats:
         return h / b  # (4)
 
 
@@ -170,7 +165,7 @@ class Recall(_ByClass):
     (0.5, {'ham': 0.5, 'spam': 1.0})
     """
 
-    def _of_class(self, a: Numbers, b: Numbers, h: Numbers) -> Numbers:
+    def _of_class(self, a: Floats, b: Floats, h: Floats) -> Floats:
         return h / a  # (4)
 
 
@@ -190,7 +185,7 @@ class F1(_ByClass):
     0.667
     """
 
-    def _of_class(self, a: Numbers, b: Numbers, h: Numbers) -> Numbers:
+    def _of_class(self, a: Floats, b: Floats, h: Floats) -> Floats:
         return 2.0 * h / (a + b)  # (5)
 
 
@@ -205,10 +200,10 @@ class _OfSums(Metric):
         super().__init__()
         self._sums = np.zeros(self._n_sums)
 
-    def _count(self, actual: Numbers, predicted: Numbers, weights: Numbers) -> None:
+    def _count(self, actual: Floats, predicted: Floats, weights: Floats) -> None:
         self._sums = self._sums + np.array([weights.sum(), weights @ self._losses(actual, predicted)])
 
-    def _losses(self, actual: Numbers, predicted: Numbers) -> Numbers:
+    def _losses(self, actual: Floats, predicted: Floats) -> Floats:
         raise NotImplementedError
 
     def _scale(self, factor: float) -> None:
@@ -232,7 +227,7 @@ class LogLoss(_OfSums):
 
     takes = "probabilities"
 
-    def _losses(self, actual: Numbers, predicted: Numbers) -> Numbers:
+    def _losses(self, actual: Floats, predicted: Floats) -> Floats:
         eps = np.finfo(np.float64).eps
         own = predicted[np.arange(len(actual)), actual.astype(np.intp)]
         return np.asarray(-np.log(np.clip(own, eps, 1.0 - eps)))  # (6)
@@ -251,7 +246,7 @@ class BrierScore(_OfSums):
 
     takes = "probabilities"
 
-    def _losses(self, actual: Numbers, predicted: Numbers) -> Numbers:
+    def _losses(self, actual: Floats, predicted: Floats) -> Floats:
         own = predicted[np.arange(len(actual)), actual.astype(np.intp)]
         return np.asarray((predicted**2).sum(axis=1) - own**2 + (1.0 - own) ** 2)
 
@@ -284,7 +279,7 @@ class MacroAUC(RowMetric):
         check_number("window", window, low=2, integer=True)
         super().__init__(window)
 
-    def _measure(self, actual: Numbers, predicted: Numbers, weights: Numbers) -> float:
+    def _measure(self, actual: Floats, predicted: Floats, weights: Floats) -> float:
         from sklearn.metrics import roc_auc_score
 
         counted = weights > 0
@@ -308,7 +303,7 @@ class MAE(_OfSums):
 
     takes = "numbers"
 
-    def _losses(self, actual: Numbers, predicted: Numbers) -> Numbers:
+    def _losses(self, actual: Floats, predicted: Floats) -> Floats:
         return np.abs(actual - predicted[:, 0])
 
 
@@ -325,7 +320,7 @@ class RMSE(_OfSums):
 
     takes = "numbers"
 
-    def _losses(self, actual: Numbers, predicted: Numbers) -> Numbers:
+    def _losses(self, actual: Floats, predicted: Floats) -> Floats:
         return np.asarray((actual - predicted[:, 0]) ** 2)
 
     def get(self) -> float:
@@ -356,7 +351,7 @@ class PinballLoss(_OfSums):
         super().__init__()
         self.alpha = float(alpha)
 
-    def _losses(self, actual: Numbers, predicted: Numbers) -> Numbers:
+    def _losses(self, actual: Floats, predicted: Floats) -> Floats:
         far = actual - predicted[:, 0]
         return np.maximum(self.alpha * far, (self.alpha - 1.0) * far)  # (10)
 
@@ -376,7 +371,7 @@ class R2(_OfSums):
     takes = "numbers"
     _n_sums = 4  # weights, squared errors, squared distances from the mean; the mean
 
-    def _count(self, actual: Numbers, predicted: Numbers, weights: Numbers) -> None:
+    def _count(self, actual: Floats, predicted: Floats, weights: Floats) -> None:
         total = float(weights.sum())
         if total == 0.0:
             return

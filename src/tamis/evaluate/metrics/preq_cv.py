@@ -25,17 +25,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tamis._validation import Array, Rows, as_numbers, check_choice, check_number
+from tamis._validation import Array, Floats, Ints, Rows, as_numbers, check_choice, check_number
 from tamis.base import RowSelector
 from tamis.base.html_repr import html_repr
 from tamis.streams.any_source import as_stream
-
-__all__ = ["PreqCVStability", "jaccard_similarity", "pearson_similarity", "preq_cv_stability"]
-
-Numbers = NDArray[np.float64]
 
 
 def pearson_similarity(Z: Any) -> float:
@@ -98,14 +93,14 @@ def jaccard_similarity(Z: Any) -> float:
     return _mean_of_pairs(np.where(union > 0, shared / np.maximum(union, 1), 1.0))
 
 
-def _as_sets(Z: Any) -> Numbers:
+def _as_sets(Z: Any) -> Floats:
     table = as_numbers("Z", Z)
     if table.ndim != 2 or table.shape[1] == 0 or not np.isin(table, (0, 1)).all():
         raise ValueError(f"Z must be a table (n_sets, n_features) of zeros and ones, got {Z!r}.")
     return table
 
 
-def _mean_of_pairs(similarity: Numbers) -> float:
+def _mean_of_pairs(similarity: Floats) -> float:
     pairs = similarity[np.triu_indices(len(similarity), 1)]
     return float(pairs.mean()) if len(pairs) else math.nan
 
@@ -123,9 +118,9 @@ class PreqCVStability:
     folds : str
     """
 
-    n_seen: NDArray[np.int64]
-    pearson: Numbers
-    jaccard: Numbers
+    n_seen: Ints
+    pearson: Floats
+    jaccard: Floats
     folds: str
 
     @property
@@ -231,7 +226,7 @@ def preq_cv_stability(
     return PreqCVStability(columns[0].astype(np.int64), columns[1], columns[2], folds)
 
 
-def _times(folds: str, n_folds: int, start: int, n_rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _times(folds: str, n_folds: int, start: int, n_rows: int, rng: np.random.Generator) -> Ints:
     """Return the weight of each row for each copy, shape (n_rows, n_folds); independent of the batch size."""
     if folds == "bootstrap":
         return np.asarray(rng.poisson(1.0, size=(n_rows, n_folds)), dtype=np.int64)
@@ -253,6 +248,6 @@ def _similarities(copies: list[Any]) -> tuple[float, float]:
     return pearson_similarity(masks), jaccard_similarity(masks)
 
 
-def _mean(values: Numbers) -> float:
+def _mean(values: Floats) -> float:
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else math.nan

@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["state_bytes"]
-
 _NUMBER = 8
 _CONTAINERS = (list, tuple, set, frozenset, deque)
 _CODE = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)

@@ -16,8 +16,6 @@ from tamis.options import RunOptions
 from tamis.persistence import load, save
 from tamis.persistence.lock import write_lock
 
-__all__ = ["Checkpoint"]
-
 _SHARE = 0.05  # largest fraction of the run time spent on saving
 _COMPARED = ("stream", "selector", "learner", "options")
 

@@ -6,13 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Ints, Rows
 from tamis.errors import DataError
 from tamis.streams.stream import Batch, join_batches
-
-__all__ = ["Delay", "DelayedLabels", "Due"]
 
 Delay = int | tuple[str, str]
 
@@ -29,7 +26,7 @@ class Due(NamedTuple):
     """
 
     batch: Batch | None
-    upto: NDArray[np.int64]
+    upto: Ints
 
 
 class DelayedLabels:
@@ -183,9 +180,9 @@ class DelayedLabels:
         self.__dict__.update(state)
 
 
-def _known_after(arrival: Array, of_row: Array, now: Array, number: Array) -> NDArray[np.int64]:
+def _known_after(arrival: Array, of_row: Array, now: Array, number: Array) -> Ints:
     """Return the number of known labels after each row; simultaneous rows see no label of later ones."""
     is_row = np.repeat([False, True], [len(arrival), len(now)])
     order = np.lexsort((is_row, np.append(of_row, number), np.append(arrival, now)))
-    n_known: NDArray[np.int64] = np.cumsum(~is_row[order])[is_row[order]]
+    n_known: Ints = np.cumsum(~is_row[order])[is_row[order]]
     return n_known

@@ -11,13 +11,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.dependence.autocorrelation import MeanError, mean_error
-
-__all__ = ["auc_gain", "paired_gain", "with_draws"]
-
-Numbers = NDArray[np.float64]
 
 
 def paired_gain(steps: dict[str, Any], measure: str, baseline: str = "frozen") -> tuple[float, MeanError]:

@@ -28,7 +28,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._kernels import compilation
-from tamis._validation import Array, Rows, encode_labels
+from tamis._validation import Array, Mask, Rows, encode_labels
 from tamis.evaluate.metrics.ranking import SlidingAUC
 from tamis.evaluate.prequential.frozen import FirstRows
 from tamis.learners.linear import are_alike, predict_and_train
@@ -38,8 +38,6 @@ from tamis.pipeline.masked_learner import MaskedLearner, View
 from tamis.pipeline.scaling import RunningScale
 from tamis.pipeline.selective_learner import SelectiveLearner
 from tamis.streams.stream import Batch
-
-__all__ = ["Draws", "Ordered", "Pair", "Predicted", "Selected", "Tested", "clock", "make_pairs", "scores_of"]
 
 
 @dataclass
@@ -84,7 +82,7 @@ class Predicted(NamedTuple):
     probabilities: tuple[Array, Array] | None  # a column for each of these classes
     # Classes and scores of the rows whose labels arrived; None: those of the batch.
     labelled: tuple[Array, Array] | None
-    mask: NDArray[np.bool_] | None
+    mask: Mask | None
     support: NDArray[np.intp] | None
     seconds: tuple[float, float, float]  # to select, to predict, to learn
 
@@ -163,7 +161,7 @@ class Selected:
         return learner.predict(view), None
 
     def _labelled_scores(
-        self, batch: Tested, mask: NDArray[np.bool_] | None, support: NDArray[np.intp] | None
+        self, batch: Tested, mask: Mask | None, support: NDArray[np.intp] | None
     ) -> tuple[Array, Array] | None:
         """Return the class and the scores of rows whose labels were delayed; None: they are those of the batch."""
         if batch.due is None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._validation import Floats
 from tamis.dependence.autocorrelation import MeanError
 from tamis.evaluate.prequential.paired import auc_gain, paired_gain, with_draws
 from tamis.evaluate.prequential.remarks import is_imbalanced, is_uninformative
@@ -45,9 +46,6 @@ from tamis.report.number_format import (
 from tamis.report.result import Result
 from tamis.report.text import lower, plural, shorten
 
-__all__ = ["RunPresentation"]
-
-Numbers: TypeAlias = NDArray[np.float64]
 Written: TypeAlias = Callable[[float], str]
 
 _EVERY, _FROZEN = "every feature", "a selection frozen after"
@@ -118,7 +116,7 @@ class RunPresentation(Result):
         """The selected features over time."""
         return SelectionHistory(self.frames, self.feature_names)
 
-    def _values(self, name: str) -> Numbers:
+    def _values(self, name: str) -> Floats:
         values = np.asarray(self._steps.get(name, np.empty(0)), np.float64)
         return values[np.isfinite(values)]
 
@@ -140,7 +138,7 @@ class RunPresentation(Result):
         return bool(len(self.frames["changes"]["step"]))
 
     @property
-    def drift_rows(self) -> Numbers:
+    def drift_rows(self) -> Floats:
         """Rows at which the stream drifts, if known and reached by the run."""
         drifts = np.asarray(self.settings.get("drifts", ()), np.float64)
         return drifts[drifts < (self._steps["n_seen"][-1] if self._n_steps else 0)]

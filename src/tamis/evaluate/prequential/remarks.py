@@ -11,8 +11,6 @@ from tamis.dependence.autocorrelation import MeanError
 from tamis.evaluate.prequential.paired import with_draws
 from tamis.options import RunOptions
 
-__all__ = ["RARE", "is_imbalanced", "is_uninformative", "remarks_on", "threshold_note"]
-
 RARE = 0.1  # share of the rows below which accuracy hardly depends on the selection
 _FEW_CHANGES = 12  # of the label in a run, below which its rows are sorted or contain few episodes
 _RANKS = 0.6  # the AUC above which a model is useful regardless of its accuracy

@@ -16,8 +16,6 @@ import tamis
 from tamis.catalog import CATALOG, LEARNERS, Entry
 from tamis.options import RunOptions, model_parameters, read_value
 
-__all__ = ["command_line", "file_words", "snippet", "subject"]
-
 Settings: TypeAlias = dict[str, Any]
 
 _FILE_OPTIONS = (

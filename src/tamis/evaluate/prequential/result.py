@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._interrupts import raise_asynchronous
-from tamis._validation import Array, check_choice
+from tamis._validation import Array, Mask, check_choice
 from tamis.errors import CheckpointError
 from tamis.evaluate.metrics.drift import Recovery, recovery
 from tamis.evaluate.prequential.paired import auc_gain, paired_gain, with_draws
@@ -31,8 +31,6 @@ from tamis.pipeline import StreamPipeline
 from tamis.pipeline.masked_learner import MaskedRegressor
 from tamis.pipeline.scaling import RunningScale
 from tamis.pipeline.selective_learner import SelectiveLearner
-
-__all__ = ["STEP_COLUMNS", "WHOLE_NUMBERS", "Frame", "PrequentialResult", "Step"]
 
 Frame = dict[str, Array]
 
@@ -331,21 +329,21 @@ class PrequentialResult(RunPresentation):
             reference=RunOptions.from_settings(settings).window,
         )
 
-    def selection_map(self) -> NDArray[np.bool_]:
+    def selection_map(self) -> Mask:
         """Return which columns were selected at each step, shape (n_steps, n_features)."""
         return self._replay("changes")
 
-    def relevance_map(self) -> NDArray[np.bool_]:
+    def relevance_map(self) -> Mask:
         """Return which columns were relevant at each step, shape (n_steps, n_features); all False where unknown."""
         return self._replay("truth")
 
-    def _replay(self, kind: str) -> NDArray[np.bool_]:
+    def _replay(self, kind: str) -> Mask:
         n_steps = len(self.frames["steps"]["step"])
         changes = self.frames[kind]
         flips = np.zeros((n_steps + 1, self.n_features), dtype=np.int8)
         at = np.searchsorted(self.frames["steps"]["step"], changes["step"])
         np.add.at(flips, (at, changes["feature"]), np.where(changes["event"] == "enter", 1, -1))
-        states: NDArray[np.bool_] = np.cumsum(flips[:n_steps], axis=0, dtype=np.int8).astype(bool)
+        states: Mask = np.cumsum(flips[:n_steps], axis=0, dtype=np.int8).astype(bool)
         return states
 
     def selected(self, step: int = -1) -> list[str]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tamis._kernels import compilation
 from tamis._shapes import Shapes
-from tamis._validation import Array, Rows, as_classes, as_target, encode_labels
+from tamis._validation import Array, Ints, Mask, Rows, as_classes, as_target, encode_labels
 from tamis.base import RowSelector, top_mask
 from tamis.dependence.autocorrelation import SERIES_SIZE, add_values
 from tamis.errors import DataError, StateError, TamisError
@@ -50,8 +50,6 @@ from tamis.rows.random_subset import RandomSubset
 from tamis.streams.stream import Batch, Stream
 from tamis.summaries.label_series import LabelSeries
 
-__all__ = ["Run"]
-
 _SCORE_INTERVAL = 1000
 _SHORT_RUN_STEPS = 20  # whose scores are all recorded; then those of every second step, of every third, ...
 _ROW_BY_ROW, _MOST_COLUMNS = 50_000, 1000  # rows and columns up to which batches of one row are affordable
@@ -67,7 +65,7 @@ class _BatchOutcome(NamedTuple):
     n_seen: int
     codes: Array  # or the numeric targets
     arrived: Array  # those that arrived with the batch
-    upto: NDArray[np.int64]  # how many of them after each row
+    upto: Ints  # how many of them after each row
     positive: Array | None  # which rows are of the positive class, where there are scores of two classes
     baselines: tuple[float, ...]
     seconds: tuple[float, ...]
@@ -170,8 +168,8 @@ class Run:
         self.pending: deque[_BatchOutcome] = deque()  # steps that are not written yet
         self.n_seen = self.n_steps = self.n_features = self.n_columns = 0
         self.names: list[str] | None = None
-        self.recorded: NDArray[np.bool_] | None = None  # the selection of the last record
-        self.truth: NDArray[np.bool_] | None = None  # the relevant features of the last record
+        self.recorded: Mask | None = None  # the selection of the last record
+        self.truth: Mask | None = None  # the relevant features of the last record
         self.model_bytes = 0
         self.interrupted = False
         self.is_consistent = True  # no update is partially applied
@@ -345,9 +343,7 @@ class Run:
         """Return the scale before the labels of a batch are known: the targets of its categories must not leak."""
         return None if self.pair.scale is None else self.pair.scale.frozen(X)
 
-    def _test_and_train(
-        self, X: Rows, y: Array, codes: Array, due: Batch | None, upto: NDArray[np.int64]
-    ) -> None:
+    def _test_and_train(self, X: Rows, y: Array, codes: Array, due: Batch | None, upto: Ints) -> None:
         begin, models = clock(), self.pair
         classes = models.learner.classes if due is None else self._classes_with(due[1])
         every = self.labels if self.auc is None and self.macro_auc is not None else None
@@ -489,12 +485,12 @@ class Run:
             self._record(taken, memory, None if truth is None else truth[row : row + n_rows])
             row += n_rows
 
-    def _truth_from(self, start: int, stop: int) -> NDArray[np.bool_] | None:
+    def _truth_from(self, start: int, stop: int) -> Mask | None:
         """Return the relevant columns of these rows, if known."""
         stream: Any = self.stream
         return stream.relevant_rows(start, stop) if hasattr(stream, "relevant_rows") else None
 
-    def _record(self, taken: _BatchOutcome, memory: int, truth: NDArray[np.bool_] | None) -> None:
+    def _record(self, taken: _BatchOutcome, memory: int, truth: Mask | None) -> None:
         n_entered = n_left = 0
         value = math.nan
         n_selected = self.n_features
@@ -532,7 +528,7 @@ class Run:
             else:
                 one.update(y, taken.predicted.labels, None)
 
-    def _selection_accuracy(self, taken: _BatchOutcome, truth: NDArray[np.bool_] | None) -> tuple[float, ...]:
+    def _selection_accuracy(self, taken: _BatchOutcome, truth: Mask | None) -> tuple[float, ...]:
         """Return the selection accuracy for the relevant features of these rows, and record their changes."""
         if truth is None:
             return (math.nan,) * 3
@@ -552,7 +548,7 @@ class Run:
         self.records.add_truth(taken.step, changed, now[changed])
         self.truth = now
 
-    def _record_changes(self, step: int, mask: NDArray[np.bool_]) -> tuple[int, int]:
+    def _record_changes(self, step: int, mask: Mask) -> tuple[int, int]:
         if mask is self.recorded:
             return 0, 0
         changed = np.flatnonzero(mask if self.recorded is None else mask != self.recorded)

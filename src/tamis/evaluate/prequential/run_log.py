@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Array
+from tamis._validation import Array, Floats
 from tamis.errors import StateError
 from tamis.evaluate.prequential.result import WHOLE_NUMBERS, Frame
 from tamis.evaluate.prequential.task import CLASSIFICATION, Task, result_columns
 
-__all__ = ["RunLog"]
-
-Numbers = NDArray[np.float64]
 _LARGEST = 2.0**53  # exact integer
 
 
@@ -33,15 +29,15 @@ class Table:
         self._array, self._n = np.empty((64, n_columns)), 0
 
     @property
-    def rows(self) -> Numbers:
+    def rows(self) -> Floats:
         """The rows so far, shape (n, n_columns)."""
         return self._array[: self._n]
 
     @rows.setter
-    def rows(self, rows: Numbers) -> None:
+    def rows(self, rows: Floats) -> None:
         self._array, self._n = rows, len(rows)
 
-    def more(self, n: int) -> Numbers:
+    def more(self, n: int) -> Floats:
         """Append `n` rows and return them to be filled."""
         start, self._n = self._n, self._n + n
         if self._n > len(self._array):
@@ -138,11 +134,11 @@ class RunLog:
             "scores": {**_place(at, scored, labels), "score": score.copy()},
         }
 
-    def state(self) -> dict[str, Numbers]:
+    def state(self) -> dict[str, Floats]:
         """Return the state to be saved."""
         return {kind: getattr(self, kind).rows for kind in ("steps", "changes", "scores", "truth")}
 
-    def restore(self, state: dict[str, Numbers]) -> None:
+    def restore(self, state: dict[str, Floats]) -> None:
         """Restore a saved state."""
         for kind, rows in state.items():
             getattr(self, kind).rows = rows
@@ -179,7 +175,7 @@ class RunLog:
 _COUNTS = ("n_rows", "n_entered", "n_left")
 
 
-def _net(events: Numbers, steps: Numbers) -> Numbers:
+def _net(events: Floats, steps: Floats) -> Floats:
     """Return the net changes from one kept step to the next."""
     if not len(events):
         return events
@@ -188,19 +184,19 @@ def _net(events: Numbers, steps: Numbers) -> Numbers:
     step, feature = at[order], events[order, 1]
     is_last = np.append((np.diff(step) != 0) | (np.diff(feature) != 0), True)
     n_events = np.diff(np.append(-1, np.flatnonzero(is_last)))
-    kept: Numbers = events[order[is_last][n_events % 2 == 1]]
+    kept: Floats = events[order[is_last][n_events % 2 == 1]]
     kept[:, 0] = steps[np.searchsorted(steps, kept[:, 0])]
     return kept
 
 
-def _last_scores(scores: Numbers, steps: Numbers) -> Numbers:
+def _last_scores(scores: Floats, steps: Floats) -> Floats:
     """Return the last scores until each kept step, and those of later steps, which have no record yet."""
     at = np.searchsorted(steps, scores[:, 0])
     latest = np.zeros(len(steps) + 1)
     np.maximum.at(latest, at, scores[:, 0])
     is_kept = (scores[:, 0] == latest[at]) | (at == len(steps))
     at = at[is_kept]
-    kept: Numbers = scores[is_kept]
+    kept: Floats = scores[is_kept]
     kept[:, 0] = np.where(at < len(steps), steps[np.minimum(at, len(steps) - 1)], kept[:, 0])
     return kept
 

@@ -12,11 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._validation import Floats
 from tamis.report.charts.chart import Axis, Chart, HeatStrip, VerticalLines
 from tamis.report.charts.thinning import bucket_starts
 from tamis.report.text import shorten
-
-__all__ = ["MAP_COLOURS", "Change", "SelectionHistory", "SelectionMap"]
 
 # Seen on white and on near-black; red, green, blue, opacity.
 MAP_COLOURS = {
@@ -27,7 +26,6 @@ MAP_COLOURS = {
 _LEVELS = 32
 
 Frame: TypeAlias = Mapping[str, NDArray[Any]]
-Numbers: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -50,9 +48,9 @@ class SelectionMap:
     """
 
     names: list[str]
-    kept: Numbers
-    shares: Numbers
-    relevant: Numbers | None
+    kept: Floats
+    shares: Floats
+    relevant: Floats | None
     n_ever: int
 
     def chart(
@@ -123,7 +121,7 @@ class SelectionHistory:
         self.steps, self.changes, self.names = frames["steps"], frames["changes"], names
         self.truth = frames.get("truth", {})
 
-    def steps_in(self, events: Frame) -> Numbers:
+    def steps_in(self, events: Frame) -> Floats:
         """Return the number of steps at which each feature was in the set, from the changes of the set."""
         if not len(events.get("step", ())):
             return np.zeros(len(self.names))
@@ -131,7 +129,7 @@ class SelectionHistory:
         left = len(steps) - np.searchsorted(steps, events["step"])
         sign = np.where(events["event"] == "enter", 1.0, -1.0)
         feature = np.asarray(events["feature"], np.intp)
-        numbers: Numbers = np.bincount(feature, sign * left, len(self.names)).astype(np.float64)
+        numbers: Floats = np.bincount(feature, sign * left, len(self.names)).astype(np.float64)
         return numbers
 
     def map(
@@ -151,7 +149,7 @@ class SelectionHistory:
             int(np.count_nonzero(held)),
         )
 
-    def _shares(self, events: Frame, shown: NDArray[np.intp], starts: NDArray[np.intp]) -> Numbers:
+    def _shares(self, events: Frame, shown: NDArray[np.intp], starts: NDArray[np.intp]) -> Floats:
         """Return the share of each time bucket in which each feature was in the set."""
         steps = self.steps["step"]
         lengths = np.diff(np.append(starts, len(steps)))
@@ -187,7 +185,7 @@ class SelectionHistory:
             *([str(name) for name in names[events == event]] for event in ("enter", "leave")),
         )
 
-    def change_counts(self, at_most: int) -> tuple[Numbers, Numbers, Numbers]:
+    def change_counts(self, at_most: int) -> tuple[Floats, Floats, Floats]:
         """Return the numbers of features that entered and left in buckets of batches, and the edges of these in rows.
 
         The first selection is excluded: it would dwarf the changes.

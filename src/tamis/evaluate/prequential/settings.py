@@ -12,8 +12,6 @@ import tamis
 from tamis.options import RunOptions
 from tamis.streams.stream import Stream
 
-__all__ = ["features_of", "plain", "settings_of"]
-
 
 def settings_of(stream: Stream, selector: Any, learner: Any, options: RunOptions) -> dict[str, Any]:
     """Return the settings that reproduce the run, and the drifts of the stream if known."""

@@ -10,8 +10,6 @@ from tamis.evaluate.metrics.classification import MEASURES
 from tamis.evaluate.metrics.regression import ERRORS
 from tamis.pipeline.selective_learner import is_regression_learner
 
-__all__ = ["CLASSIFICATION", "REGRESSION", "Task", "find_task", "result_columns", "task_of"]
-
 
 @dataclass(frozen=True)
 class Task:

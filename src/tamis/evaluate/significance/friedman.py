@@ -27,23 +27,11 @@ from typing import Any
 import numpy as np
 import scipy
 
-from tamis._validation import as_numbers, check_number, short_repr
-from tamis.evaluate.significance.scores import Numbers, as_table
+from tamis._validation import Floats, as_numbers, check_number, short_repr
+from tamis.evaluate.significance.scores import as_table
 
 _FEW = 10  # number of data sets up to which the orders are enumerated
 _ORDERS = 20_000  # all are enumerated up to this number, else as many are drawn at random
-
-__all__ = [
-    "Friedman",
-    "Holm",
-    "Nemenyi",
-    "critical_difference",
-    "friedman",
-    "holm",
-    "holm_adjust",
-    "mean_ranks",
-    "nemenyi",
-]
 
 
 def mean_ranks(
@@ -180,12 +168,12 @@ def friedman(table: Any, names: Sequence[str] | None = None, *, larger_is_better
     )
 
 
-def _exact_p_value(ranks: Numbers) -> float:
+def _exact_p_value(ranks: Floats) -> float:
     """Return the proportion of orders within the data sets, the first one's fixed, whose mean ranks differ as much."""
     first, *rest = 2.0 * ranks  # whole numbers, so that equal sums are equal
 
-    def spread(*others: Numbers, axis: int) -> Numbers:
-        sums: Numbers = np.sum(others, axis=0) + first
+    def spread(*others: Floats, axis: int) -> Floats:
+        sums: Floats = np.sum(others, axis=0) + first
         return np.asarray((sums**2).sum(axis=axis))
 
     test = scipy.stats.permutation_test(
@@ -242,7 +230,7 @@ class Nemenyi:
     n_datasets: int
     alpha: float
     critical_difference: float
-    p_values: Numbers
+    p_values: Floats
 
     @property
     def groups(self) -> list[list[str]]:
@@ -307,9 +295,9 @@ def nemenyi(
     return Nemenyi(ranks, n, float(alpha), critical_difference(m, n, alpha), p_values)
 
 
-def _for_all_pairs(z: Numbers, n_methods: int) -> Numbers:
+def _for_all_pairs(z: Floats, n_methods: int) -> Floats:
     """Return the probability that some pair of equal methods differs by as many standard errors."""
-    numbers: Numbers = np.clip(
+    numbers: Floats = np.clip(
         scipy.stats.studentized_range.sf(np.abs(z) * math.sqrt(2), n_methods, np.inf), 0.0, 1.0
     )
     return numbers
@@ -400,7 +388,7 @@ def holm(
     return Holm(control, ranks, z, p_values, dict(zip(p_values, adjusted.tolist(), strict=True)), chosen)
 
 
-def holm_adjust(p_values: Sequence[float]) -> Numbers:
+def holm_adjust(p_values: Sequence[float]) -> Floats:
     """Return p-values of several tests, adjusted by Holm (5): a test whose value is below alpha is significant.
 
     Parameters
@@ -433,8 +421,8 @@ def holm_adjust(p_values: Sequence[float]) -> Numbers:
     return adjusted
 
 
-def _ranks(scores: Numbers, larger_is_better: bool) -> Numbers:
-    ranks: Numbers = scipy.stats.rankdata(-scores if larger_is_better else scores, axis=1)
+def _ranks(scores: Floats, larger_is_better: bool) -> Floats:
+    ranks: Floats = scipy.stats.rankdata(-scores if larger_is_better else scores, axis=1)
     return ranks
 
 

@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from tamis._validation import check_number
-from tamis.evaluate.significance.scores import Numbers, as_pair
-
-__all__ = ["BayesianSignedRank", "Wilcoxon", "bayesian_signed_rank", "wilcoxon"]
+from tamis._validation import Floats, check_number
+from tamis.evaluate.significance.scores import as_pair
 
 _EXACT = 25  # number of pairs up to which Wilcoxon's distribution is exact
 
@@ -102,14 +100,14 @@ def wilcoxon(first: Any, second: Any = None, names: Sequence[str] | None = None)
     return Wilcoxon((one, other), plus, minus, n, p_value, exact)
 
 
-def _differences(scores: Numbers) -> Numbers:
+def _differences(scores: Floats) -> Floats:
     """Return the differences, with those equal up to rounding made equal, so that 0.9 - 0.8 and 0.8 - 0.7 are a tie."""
     gaps = scores[:, 0] - scores[:, 1]
     unit = float(np.abs(scores).max(initial=0.0)) * 2.0**-44
     return np.asarray(np.rint(gaps / unit) * unit if unit > 0 else gaps, dtype=np.float64)
 
 
-def _exact_p(ranks: Numbers, statistic: float) -> float:
+def _exact_p(ranks: Floats, statistic: float) -> float:
     """Count, over all signs of the ranks, how often a rank sum is as small; ranks are doubled to be whole."""
     ways = np.ones(1)
     for rank in np.rint(2 * ranks).astype(int):
@@ -121,7 +119,7 @@ def _exact_p(ranks: Numbers, statistic: float) -> float:
     return float(min(1.0, 2 * as_small))
 
 
-def _normal_p(ranks: Numbers, plus: float) -> float:
+def _normal_p(ranks: Floats, plus: float) -> float:
     deviation = math.sqrt(float((ranks**2).sum()) / 4)  # ties included
     return float(2 * scipy.stats.norm.sf(abs(plus - ranks.sum() / 2) / deviation))
 
@@ -218,6 +216,6 @@ def bayesian_signed_rank(
     return BayesianSignedRank((one, other), left, middle, right, float(rope))
 
 
-def _above(sums: Numbers, limit: float) -> Numbers:
+def _above(sums: Floats, limit: float) -> Floats:
     """Return 1 above the limit, 1/2 at it."""
     return np.asarray((sums > limit) + 0.5 * (sums == limit), dtype=np.float64)

@@ -7,16 +7,11 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import as_list, as_numbers, short_repr
-
-__all__ = ["as_pair", "as_table"]
-
-Numbers = NDArray[np.float64]
+from tamis._validation import Floats, as_list, as_numbers, short_repr
 
 
-def as_table(table: Any, names: Sequence[str] | None, at_least: int = 2) -> tuple[list[str], Numbers]:
+def as_table(table: Any, names: Sequence[str] | None, at_least: int = 2) -> tuple[list[str], Floats]:
     """Return the names of the methods and their scores, shape (n_datasets, n_methods), of two data sets for a test."""
     frame = nw.from_native(table, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
@@ -55,7 +50,7 @@ def as_table(table: Any, names: Sequence[str] | None, at_least: int = 2) -> tupl
     return methods, scores
 
 
-def as_pair(first: Any, second: Any, names: Sequence[str] | None) -> tuple[tuple[str, str], Numbers]:
+def as_pair(first: Any, second: Any, names: Sequence[str] | None) -> tuple[tuple[str, str], Floats]:
     """Return two names and their scores, shape (n_datasets, 2)."""
     table = first
     if second is not None:

@@ -18,8 +18,6 @@ from tamis.learners.hoeffding.nodes import Pools
 from tamis.learners.hoeffding.splits import SplitOptions
 from tamis.learners.hoeffding.validation import require
 
-__all__ = ["LEAVES", "TreeClassifier"]
-
 LEAVES = ("majority", "nb", "nb-adaptive")  # in the order of their codes
 
 

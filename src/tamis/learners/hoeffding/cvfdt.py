@@ -43,8 +43,6 @@ from tamis.learners.hoeffding.forgetting import CheckSchedule, RowWindow, learn,
 from tamis.learners.hoeffding.nodes import State
 from tamis.learners.hoeffding.tree import AlternateTreeBase
 
-__all__ = ["CVFDT"]
-
 
 @dataclass(repr=False, eq=False)
 class CVFDT(AlternateTreeBase):

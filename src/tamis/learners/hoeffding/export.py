@@ -17,9 +17,6 @@ from tamis.learners.hoeffding.vfdr import VFDR, Literal, Rule
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["export_text", "plot_tree"]
-
-
 _LONGEST = 32  # characters of a name in a box
 
 

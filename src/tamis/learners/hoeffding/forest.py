@@ -56,8 +56,6 @@ from tamis.learners.hoeffding.records import Node, importances, node_records
 from tamis.learners.hoeffding.validation import require
 from tamis.learners.subsets import COUNT_OR_FRACTION, resolve_max_features
 
-__all__ = ["AdaptiveRandomForest", "StreamingRandomPatches", "TreeEnsemble"]
-
 
 class TreeEnsemble(TreeClassifier):
     """Base class of ensembles: the trees, and what is read from them. A subclass creates the trees."""

@@ -12,8 +12,6 @@ from tamis._validation import Floats
 from tamis.learners.hoeffding.categories import Categories
 from tamis.learners.hoeffding.nodes import Kind, Link, Number, Pools, State
 
-__all__ = ["Node", "importances", "node_records", "shares_of_gain"]
-
 
 @dataclass(frozen=True)
 class Node:

@@ -47,8 +47,6 @@ from tamis.learners.hoeffding.records import Node, importances, node_records
 from tamis.learners.hoeffding.splits import SplitOptions
 from tamis.learners.hoeffding.validation import check_trees
 
-__all__ = ["HoeffdingAdaptiveTree", "HoeffdingTree"]
-
 _NO_GUESSES = np.zeros(0, dtype=np.int64)
 
 

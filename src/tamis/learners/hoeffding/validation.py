@@ -16,8 +16,6 @@ from tamis.errors import StateError
 from tamis.learners.hoeffding.categories import Categories
 from tamis.learners.hoeffding.nodes import Kind, Link, Number, Pools, State
 
-__all__ = ["check_trees", "require"]
-
 _ROUNDING = 1e-6  # relative: the weight of a node is the sum of those of its classes
 
 

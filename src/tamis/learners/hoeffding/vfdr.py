@@ -50,8 +50,6 @@ from tamis.learners.hoeffding.rule_set import (
     predict_votes,
 )
 
-__all__ = ["VFDR", "Literal", "Rule", "RuleClassifier"]
-
 
 @dataclass(frozen=True)
 class Literal:

@@ -53,8 +53,6 @@ from tamis.learners.refit.fit import Fit
 from tamis.learners.refit.recent_rows import Block
 from tamis.summaries.paired_losses import PairedLosses, preferred
 
-__all__ = ["FewColumns"]
-
 _HALVINGS = 4
 _FIRST = 1  # the candidate that is used without evidence: half of the columns
 _PENALTIES = (2.0, 5.0, 10.0, 20.0)

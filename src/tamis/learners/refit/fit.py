@@ -20,8 +20,6 @@ from tamis.errors import DataError
 from tamis.learners.refit.libraries import importances_of, with_categories
 from tamis.learners.refit.recent_rows import RecentRows
 
-__all__ = ["Fit", "Fitted"]
-
 
 class Fitted(NamedTuple):
     """A fitted estimator.

@@ -13,8 +13,6 @@ from sklearn.utils.validation import has_fit_parameter
 
 from tamis._validation import Array, Floats, Rows
 
-__all__ = ["NAMES", "accepts_weights", "importances_of", "library_of", "new_recipe", "with_categories"]
-
 
 def _lightgbm(name: str) -> Any:
     try:

@@ -10,8 +10,6 @@ import scipy.sparse as sp
 from tamis._shapes import state_error
 from tamis._validation import Array, Rows
 
-__all__ = ["Block", "RecentRows"]
-
 # Minimum rows per block: 10,000 single rows are 156 arrays to concatenate, not 10,000.
 _MIN_BLOCK = 64
 

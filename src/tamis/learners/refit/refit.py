@@ -52,8 +52,6 @@ from tamis.learners.refit.libraries import NAMES, accepts_weights, library_of, n
 from tamis.learners.refit.recent_rows import Block, RecentRows
 from tamis.learners.reset import new_detector
 
-__all__ = ["Refit"]
-
 _ESTIMATOR = Kind(
     "an unfitted estimator with fit and predict",
     lambda value: (

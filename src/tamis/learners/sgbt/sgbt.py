@@ -56,8 +56,6 @@ from tamis.learners.sgbt.trees import (
 )
 from tamis.learners.subsets import COUNT_OR_FRACTION, resolve_max_features
 
-__all__ = ["SGBT"]
-
 _BLOCK = 200  # rows that determine the cuts
 _OUTSIDE = 0.1  # fraction of values outside the cuts at which they are recomputed
 _PER_NODE = ("feature", "left", "right", "slot", "cut", "sums", "free_nodes")

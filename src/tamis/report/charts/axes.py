@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw", "draw_stacked", "new_figure", "plain_text"]
-
 # Visible on white and on near-black.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#aa4499", "#8a6d00", "#77818c", "#0072b2")
 _DASHES = ("-", "-", "-", "--", "--", "--", ":")

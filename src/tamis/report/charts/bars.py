@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis._validation import Floats
 from tamis.report.charts.axes import new_figure, plain_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = ["check_picture", "plot_ranking"]
 
 _FORMATS = (".png", ".svg", ".pdf")
 _BAR, _INFINITE = "#2f7fc1", "#d55e00"
@@ -45,7 +43,7 @@ def check_picture(path: str | os.PathLike[str]) -> None:
     new_figure(1, 1)
 
 
-def plot_ranking(names: Sequence[str], scores: dict[str, NDArray[np.float64]], title: str = "") -> Figure:
+def plot_ranking(names: Sequence[str], scores: dict[str, Floats], title: str = "") -> Figure:
     """Draw the scores of some features as bars, the first feature on top; one panel for each score.
 
     Parameters

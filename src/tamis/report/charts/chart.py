@@ -18,13 +18,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.report.charts.thinning import Column, Numbers
+from tamis._validation import Floats
+from tamis.report.charts.thinning import Column
 from tamis.report.number_format import count, power_of_ten, scientific, ticks
-
-__all__ = [
-    "Axis", "Band", "Bars", "Chart", "HeatStrip", "Line", "Mark", "Points", "Reference", "VerticalLines", "axis",
-    "limits", "percent", "row_count_axis", "trend", "whole_number",
-]  # fmt: skip
 
 
 def png(pixels: NDArray[np.uint8], palette: NDArray[np.uint8]) -> bytes:
@@ -94,7 +90,7 @@ class Axis:
     ticks: list[tuple[float, str]]
     unit: str = ""
 
-    def fraction(self, values: Any) -> Numbers:
+    def fraction(self, values: Any) -> Floats:
         """Return the positions of values between the ends: 0 to 1, clipped."""
         position = (np.asarray(values, np.float64) - self.low) / (self.high - self.low)
         return np.clip(position, 0.0, 1.0)
@@ -151,7 +147,7 @@ def limits(*columns: Column, within: tuple[float, float] | None = None) -> tuple
     return max(low - room, bottom), min(high + room, top)
 
 
-def trend(values: Numbers) -> str:
+def trend(values: Floats) -> str:
     """Return a description of the range and the last value of a line."""
     finite = values[np.isfinite(values)]
     if not len(finite):
@@ -247,7 +243,7 @@ class HeatStrip:
     low: float
     high: float
     key: dict[str, tuple[int, int, int, int]]
-    shares: Numbers | None = None
+    shares: Floats | None = None
 
     @property
     def source(self) -> str:

@@ -11,8 +11,6 @@ from tamis.report.templates import render
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Diagram"]
-
 _ANCHORS = {"start": "left", "middle": "center", "end": "right"}
 
 

@@ -14,8 +14,6 @@ from tamis.report.text import shorten
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Ranks", "draw_ranks", "plot_ranks", "rank_diagram"]
-
 _WIDTH, _ROW, _BAR = 760.0, 19.0, 8.0
 _SIZE, _SMALL = 13.0, 11.0
 _LONGEST = 26  # letters of a name

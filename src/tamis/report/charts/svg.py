@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tamis._validation import Floats
 from tamis.report.charts.chart import (
     Axis,
     Band,
@@ -24,9 +25,7 @@ from tamis.report.charts.chart import (
     Reference,
     VerticalLines,
 )
-from tamis.report.charts.thinning import Numbers, thin, thin_band
-
-__all__ = ["Shape", "sample", "shapes", "tick_positions"]
+from tamis.report.charts.thinning import thin, thin_band
 
 UNIT = 1000
 
@@ -123,12 +122,12 @@ def _line(mark: Line, x: Axis, y: Axis) -> list[Shape]:
     ]
 
 
-def _place(axis: Axis, values: object, *, up: bool = False) -> Numbers:
+def _place(axis: Axis, values: object, *, up: bool = False) -> Floats:
     position = axis.fraction(values)
     return UNIT * (1.0 - position if up else position)
 
 
-def _area(xs: Numbers, low: Numbers, high: Numbers) -> str:
+def _area(xs: Floats, low: Floats, high: Floats) -> str:
     return "".join(
         _segment(np.append(px, px[::-1]), np.append(bottom, top[::-1])) + "z"
         for px, bottom, top in _unbroken(xs, low, high)
@@ -145,12 +144,12 @@ def _bars(mark: Bars, x: Axis, y: Axis) -> str:
     return path
 
 
-def _dots(xs: Numbers, ys: Numbers) -> str:
+def _dots(xs: Floats, ys: Floats) -> str:
     there = np.isfinite(xs) & np.isfinite(ys)
     return "".join(_segment(*point) for point in zip(xs[there, None], ys[there, None], strict=True))
 
 
-def _unbroken(*columns: Numbers) -> Iterator[list[Numbers]]:
+def _unbroken(*columns: Floats) -> Iterator[list[Floats]]:
     """Yield the stretches of rows in which no column is NaN."""
     there = np.isfinite(sum(columns, np.zeros(len(columns[0]))))
     cuts = np.flatnonzero(np.diff(there)) + 1
@@ -159,7 +158,7 @@ def _unbroken(*columns: Numbers) -> Iterator[list[Numbers]]:
             yield [column[rows] for column in columns]
 
 
-def _segment(xs: Numbers, ys: Numbers) -> str:
+def _segment(xs: Floats, ys: Floats) -> str:
     """Return a path in whole units, in relative steps (they are shorter)."""
     px, py = np.rint(xs).astype(int), np.rint(ys).astype(int)
     moves = zip(np.diff(px), np.diff(py), strict=True)

@@ -7,10 +7,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["bucket_starts", "mean_per_bucket", "thin", "thin_band"]
+from tamis._validation import Floats
 
 Column: TypeAlias = NDArray[Any]
-Numbers: TypeAlias = NDArray[np.float64]
 
 
 def bucket_starts(n: int, at_most: int) -> NDArray[np.intp]:
@@ -23,7 +22,7 @@ def bucket_starts(n: int, at_most: int) -> NDArray[np.intp]:
     return np.arange(n_buckets, dtype=np.intp) * n // max(n_buckets, 1)
 
 
-def thin(x: Column, y: Column, at_most: int = 400) -> tuple[Numbers, Numbers]:
+def thin(x: Column, y: Column, at_most: int = 400) -> tuple[Floats, Floats]:
     """Return at most `at_most` points of a line: the lowest and the highest of each bucket, in their order.
 
     A bucket of only NaN remains NaN, so a visible interruption is preserved.
@@ -61,7 +60,7 @@ def thin(x: Column, y: Column, at_most: int = 400) -> tuple[Numbers, Numbers]:
     return x[kept], y[kept]
 
 
-def thin_band(x: Column, low: Column, high: Column, at_most: int = 200) -> tuple[Numbers, Numbers, Numbers]:
+def thin_band(x: Column, low: Column, high: Column, at_most: int = 200) -> tuple[Floats, Floats, Floats]:
     """Return at most `at_most` points of a band: the lowest low and the highest high of each bucket."""
     if not len(x):
         return (np.empty(0),) * 3
@@ -75,12 +74,12 @@ def thin_band(x: Column, low: Column, high: Column, at_most: int = 200) -> tuple
     )
 
 
-def mean_per_bucket(values: Column, at_most: int) -> Numbers:
+def mean_per_bucket(values: Column, at_most: int) -> Floats:
     """Return the mean of each bucket, of the values that are there."""
     starts = bucket_starts(len(values), at_most)
     there = ~np.isnan(values)
     with np.errstate(invalid="ignore"):
-        mean: Numbers = np.add.reduceat(np.where(there, values, 0.0), starts) / np.add.reduceat(
+        mean: Floats = np.add.reduceat(np.where(there, values, 0.0), starts) / np.add.reduceat(
             there.astype(np.float64), starts
         )
     return mean

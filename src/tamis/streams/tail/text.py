@@ -11,9 +11,9 @@ from itertools import pairwise
 from typing import Any, NoReturn
 
 from tamis.errors import StreamError
+from tamis.streams.converted import LONGEST_LINE
 from tamis.streams.csv_table import CSVTable
 from tamis.streams.quotes import UnclosedQuote, row_ends
-from tamis.streams.source import LONGEST_LINE
 from tamis.streams.tail.file import WINDOW, FollowedFile, check_same_columns, digest, has_windows, unreadable
 
 __all__ = ["BadLine", "FollowedText", "StandardInput"]

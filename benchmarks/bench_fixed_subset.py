@@ -20,7 +20,7 @@ from sklearn.metrics import adjusted_mutual_info_score
 
 from tamis import FixedSubset
 from tamis.cells.bins import Bins
-from tamis.cells.mrmr import mrmr
+from tamis.cells.relevance import mrmr
 
 CHOSEN = 10
 

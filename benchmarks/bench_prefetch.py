@@ -28,7 +28,7 @@ import pyarrow.csv
 
 from tamis import FIRES, Screening, WeightedNaiveBayes, prequential
 from tamis.streams import files
-from tamis.streams.prefetch import prefetch
+from tamis.streams.files import prefetch
 
 reading = 0.0  # seconds of processor time
 

@@ -38,7 +38,7 @@ from tamis import (
 from tamis.dependence.fisher_z import FisherZ
 from tamis.dependence.g_square import GSquare
 from tamis.drift import ADWIN, DDM, ECDD, HDDMA, HDDMW
-from tamis.evaluate.prequential.paired import paired_gain
+from tamis.evaluate.prequential.remarks import paired_gain
 
 warnings.simplefilter("ignore")
 D = 30

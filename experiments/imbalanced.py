@@ -23,7 +23,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from tamis import Auto, ForwardPartialCorrelation, SGDLogisticRegression, WeightedNaiveBayes, prequential
 from tamis.catalog import find_learner
-from tamis.evaluate.learner_choice import choose_learner
+from tamis.evaluate.candidates import choose_learner
 from tamis.evaluate.metrics import SlidingAUC
 from tamis.options import learner_kind, model_parameters
 from tamis.streams.stream import ArrayStream

@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from tamis.evaluate.learner_choice import choose_learner
+from tamis.evaluate.candidates import choose_learner
 
 FOLDER = (
     Path(os.environ.get("TAMIS_SHARED", Path(__file__).resolve().parents[2] / "shared")) / "data/streams4"

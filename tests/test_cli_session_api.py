@@ -10,7 +10,7 @@ import pytest
 
 from tamis import AdaptiveIFC2F
 from tamis.base.prices import Panel, PriceList
-from tamis.cli import session_api
+from tamis.cli import question_page
 from tamis.cli.question_page import QuestionPage
 from tamis.persistence.journal import Journal
 
@@ -206,7 +206,7 @@ def test_a_deleted_session_is_gone_and_old_ones_are_dropped(call, page, monkeypa
     ids = [call("POST", "/sessions", {})[1]["id"] for _ in range(3)]
     assert call("DELETE", f"/sessions/{ids[0]}") == (204, None)
     assert call("GET", f"/sessions/{ids[0]}")[0] == 404
-    monkeypatch.setattr(session_api, "_MOST", 2)
+    monkeypatch.setattr(question_page, "_MOST", 2)
     call("GET", f"/sessions/{ids[1]}")  # so that the other one is unused for longest
     call("POST", "/sessions", {})
     assert call("GET", f"/sessions/{ids[1]}")[0] == 200

@@ -14,7 +14,7 @@ import tamis
 from tamis import AACO, ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset
 from tamis.base.missingness import complete_rows, missingness_of
 from tamis.cells.acquisition_result import AcquisitionResult
-from tamis.cells.candidates import compare_classifiers
+from tamis.cells.evaluation import compare_classifiers
 from tamis.cli import main
 
 METHODS = {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tamis import ETANA, FixedSubset
-from tamis.cells.candidates import Candidate, compare_classifiers, winner
+from tamis.cells.evaluation import Candidate, compare_classifiers, winner
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tamis import FixedSubset, load, save
 from tamis.cells.bins import Bins
-from tamis.cells.mrmr import mrmr
+from tamis.cells.relevance import mrmr
 from tamis.checks import check_cell_classifier
 from tests.cells import scikit_learn_exceptions
 from tests.twins import fixed_subset as twin

@@ -3,8 +3,7 @@
 import numpy as np
 
 from tamis import AdaptiveIFC2F
-from tamis.cells.network import Network
-from tamis.cells.smoothed_tables import smoothed_tables
+from tamis.cells.network import Network, smoothed_tables
 from tamis.cells.tree import Tree
 
 STRENGTHS = [0.0, *(2.0**power for power in range(13))]

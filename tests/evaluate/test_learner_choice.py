@@ -10,8 +10,7 @@ import scipy.sparse as sp
 
 from tamis.cli import main
 from tamis.errors import DataError
-from tamis.evaluate.candidates import LEARNERS
-from tamis.evaluate.learner_choice import choose_learner
+from tamis.evaluate.candidates import LEARNERS, choose_learner
 from tamis.streams.stream import ArrayStream
 
 

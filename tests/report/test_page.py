@@ -318,7 +318,7 @@ def test_a_selector_that_tells_why_has_a_section(tmp_path):
 
 
 def test_a_page_explains_the_terms_that_it_uses_as_the_documentation_does():
-    from tamis.report.vocabulary import VOCABULARY
+    from tamis.report.page import VOCABULARY
     from tests.test_house import ROOT
 
     text = (ROOT / "docs" / "vocabulary.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ import io
 import numpy as np
 import pytest
 
-from tamis.report.charts.bars import check_picture, plot_ranking
+from tamis.report.charts.axes import check_picture, plot_ranking
 
 pytest.importorskip("matplotlib")
 

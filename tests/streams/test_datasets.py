@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from tamis.errors import StreamError, UnknownNameError
 from tamis.streams import datasets, list_datasets, load_dataset
-from tamis.streams.openml import OPENML, contents_digest
+from tamis.streams.datasets import OPENML, contents_digest
 
 
 def test_the_bundled_stream_shows_a_feature_that_comes_alive(tmp_path):

@@ -9,9 +9,9 @@ import pytest
 
 from tamis.errors import StreamError
 from tamis.streams import open_file
-from tamis.streams.any_source import as_stream
 from tamis.streams.dialect import detect_delimiter, detect_encoding, detect_time_format
 from tamis.streams.files import open_table
+from tamis.streams.named_streams import as_stream
 from tamis.streams.profile import profile_table
 
 pa = pytest.importorskip("pyarrow")

@@ -11,7 +11,7 @@ import pytest
 
 from tamis.errors import StreamError
 from tamis.streams import files, open_file
-from tamis.streams.prefetch import prefetch
+from tamis.streams.files import prefetch
 
 
 def readers():

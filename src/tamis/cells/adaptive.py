@@ -56,7 +56,7 @@ from tamis.cells.ensemble import (
     evidence_by_kind,
 )
 from tamis.cells.masked import check_classifier
-from tamis.cells.network import Network, spanning_tree
+from tamis.cells.network import Network, smoothed_tables, spanning_tree
 from tamis.cells.objectives import Objective
 from tamis.cells.policy_selection import (
     FOLDS,
@@ -73,7 +73,6 @@ from tamis.cells.relevance import NoRelevantColumnError, relevance
 from tamis.cells.scikit_trees import columns_by_gain
 from tamis.cells.shared_docs import SHARED_DOCS
 from tamis.cells.small_trees import SmallTrees
-from tamis.cells.smoothed_tables import smoothed_tables
 from tamis.cells.tree import Tree
 from tamis.dependence.information import adjusted_mutual_information, conditional_mutual_information
 

@@ -44,9 +44,8 @@ from tamis._validation.parameters import integer, parameters
 from tamis.base import PriceList
 from tamis.cells.bins import Bins
 from tamis.cells.fixed_order import FixedOrder
-from tamis.cells.mrmr import mrmr
 from tamis.cells.network import Chain
-from tamis.cells.relevance import is_beyond_chance
+from tamis.cells.relevance import is_beyond_chance, mrmr
 from tamis.cells.shared_docs import SHARED_DOCS
 from tamis.cells.stopping import PointBased, walk_beliefs
 

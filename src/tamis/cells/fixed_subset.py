@@ -1,7 +1,7 @@
 """FixedSubset: the same values for every row, the baseline for instance-wise acquisition.
 
 The columns are ordered once, by minimum redundancy and maximum relevance (Peng, Long, Ding 2005, see
-:mod:`tamis.cells.mrmr`), and the first m of them are acquired for every row. On held-out rows, m
+:mod:`tamis.cells.relevance`), and the first m of them are acquired for every row. On held-out rows, m
 minimises the sum of misclassification and acquisition costs (:mod:`tamis.cells.policy_selection`).
 
 ========  ====================  ===================================================
@@ -25,9 +25,8 @@ from tamis._validation.parameters import integer, parameters, with_methods
 from tamis.cells.bins import Bins, dense
 from tamis.cells.fixed_order import FixedOrder
 from tamis.cells.masked import Masked
-from tamis.cells.mrmr import mrmr
 from tamis.cells.policy_selection import Policy, Walks, best_policy
-from tamis.cells.relevance import is_beyond_chance
+from tamis.cells.relevance import is_beyond_chance, mrmr
 from tamis.cells.shared_docs import SHARED_DOCS
 
 _STEPS = 40  # columns to order

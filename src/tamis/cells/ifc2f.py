@@ -49,14 +49,13 @@ from tamis._validation.parameters import integer, parameters
 from tamis.base import PriceList
 from tamis.cells.bins import Bins
 from tamis.cells.fixed_order import FixedOrder
-from tamis.cells.mrmr import mrmr
 from tamis.cells.network import (
     Chain,
     Network,
     markov_blanket_order,
     spanning_tree,
 )
-from tamis.cells.relevance import relevance
+from tamis.cells.relevance import mrmr, relevance
 from tamis.cells.shared_docs import SHARED_DOCS
 from tamis.cells.stopping import Likelihood, PointBased, walk_beliefs
 from tamis.cells.tree import ExactChain, Tree

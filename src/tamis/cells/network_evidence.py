@@ -17,8 +17,7 @@ from tamis._kernels import njit
 from tamis._shapes import Shapes
 from tamis._validation import Array
 from tamis.cells.bins import Bins
-from tamis.cells.network import Network, spanning_tree
-from tamis.cells.smoothed_tables import smoothed_tables
+from tamis.cells.network import Network, smoothed_tables, spanning_tree
 from tamis.cells.tree import Tree
 from tamis.dependence.information import conditional_mutual_information
 

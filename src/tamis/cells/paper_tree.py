@@ -19,7 +19,7 @@ from tamis._validation import Array, Floats, Ints, Mask, as_column, check_number
 from tamis.base.session import State, next_within
 from tamis.cells.records import price_text
 from tamis.persistence import replace_file
-from tamis.report.charts.diagram import Diagram
+from tamis.report.charts.ranks import Diagram
 from tamis.report.content import Cell, Figure, Section, Table
 from tamis.report.number_format import fraction
 from tamis.report.result import Result

@@ -8,12 +8,11 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from tamis.cli.candidates import MOST_TEXTS, RULES, CandidateOptions, ColumnTask, Rule, find_rule
-from tamis.cli.column_groups import read_groups
 from tamis.cli.failure import INTERRUPTED, MisuseError
 from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, command
 from tamis.cli.output import Output
 from tamis.cli.reading import Reading
-from tamis.cli.walk import Walk
+from tamis.cli.walk import Walk, read_groups
 from tamis.errors import TamisError
 
 

@@ -1,7 +1,7 @@
 """The page of `tamis follow --live`: shown by a server on the loopback address, updated by server-sent events.
 
 The page makes no external request: style and script are inline, and its policy limits the browser to this server.
-Column names are sent as data and inserted as text, never as HTML.
+Column names are sent as data and inserted as text, never as HTML. Prometheus reads its numbers at `/metrics`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class LivePage(LocalPage):
 
     def metrics(self) -> bytes:
         """Return the last numbers in the format of Prometheus."""
-        from tamis.cli.metrics import metrics_text
+        from tamis.cli.live import metrics_text
 
         with self._lock:
             return metrics_text(self._points.last, self._strips.last, self._n_alerts, self._n_seen)
@@ -176,3 +176,55 @@ class _Handler(LocalHandler):
 
 def _as_event(line: dict[str, Any]) -> str:
     return f"data: {json.dumps(null_nonfinite(line))}\n\n"
+
+
+# -- metrics -----------------------------------------------------------------------------------------------
+
+
+_OF_FEATURE = {
+    "relevance": "Share of the relevance for the label",
+    "reliance": "Share of the reliance of the predictions",
+    "psi": "Population stability index of the last rows against the first ones",
+}
+_NO_SCORES = ("event", "step", "n_seen", "top", "selected")
+
+
+def metrics_text(
+    scores: dict[str, Any], watch: dict[str, Any], alerts: Counter[tuple[str, str]], n_seen: int
+) -> bytes:
+    """Return the metrics in the format of Prometheus.
+
+    Parameters
+    ----------
+    scores, watch : dict
+        The last lines of these events; empty if there is none.
+    alerts : Counter
+        Number of alerts by severity and feature.
+    n_seen : int
+
+    Raises
+    ------
+    ImportError
+        If prometheus_client is missing; the message names the extra that installs it.
+    """
+    try:
+        from prometheus_client import CollectorRegistry, Gauge, generate_latest
+        from prometheus_client import Counter as Total
+    except ImportError:
+        raise ImportError("Metrics need prometheus_client: pip install 'tamis[metrics]'.") from None
+    registry = CollectorRegistry()
+    Gauge("tamis_rows", "Rows so far", registry=registry).set(n_seen)
+    of_scores = Gauge(
+        "tamis_score", "Scores of the last rows, and counts of rows", ["name"], registry=registry
+    )
+    for name, value in scores.items():
+        if name not in _NO_SCORES and isinstance(value, int | float):
+            of_scores.labels(name).set(value)
+    for name, help_text in _OF_FEATURE.items():
+        gauge = Gauge(f"tamis_{name}", help_text, ["feature"], registry=registry)
+        for feature, value in zip(watch.get("features", ()), watch.get(name, ()), strict=True):
+            gauge.labels(feature).set(value)
+    total = Total("tamis_alerts", "Alerts so far", ["severity", "feature"], registry=registry)
+    for labels, n in alerts.items():
+        total.labels(*labels).inc(n)
+    return generate_latest(registry)

@@ -130,7 +130,7 @@ def _with_learner(
     """Choose a learner on the first rows if neither learner nor selector is named; standard input is read once."""
     if models.learner or models.is_regression or reading.file == "-" or models.selector not in (None, "auto"):
         return models
-    from tamis.evaluate.learner_choice import choose_learner
+    from tamis.evaluate.candidates import choose_learner
 
     console = terminal(stderr=True)
     try:

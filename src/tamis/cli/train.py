@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tamis.cells import CellClassifier
-    from tamis.cells.candidates import Candidate
+    from tamis.cells.evaluation import Candidate
     from tamis.streams import Stream
 
 _AUTO = "auto"
@@ -105,7 +105,7 @@ def train(
     """
     import tamis
     from tamis.cells.acquisition_result import AcquisitionResult
-    from tamis.cells.candidates import winner
+    from tamis.cells.evaluation import winner
 
     check_word("--task", reading.task, ("classification", "regression"))
     check_word("--missingness", missingness, ("uninformative", "informative"))
@@ -389,7 +389,7 @@ def _compare(
     """Return the results of all methods, each row held out once."""
     import numpy as np
 
-    from tamis.cells.candidates import compare_classifiers
+    from tamis.cells.evaluation import compare_classifiers
 
     rows = learned
     if len(rows) > _COMPARED:

@@ -24,10 +24,10 @@ from tamis.report.charts.chart import (
     Points,
     VerticalLines,
     axis,
+    bucket_starts,
     row_count_axis,
     whole_number,
 )
-from tamis.report.charts.thinning import bucket_starts
 from tamis.report.content import Cell, Figure, Names, Remark, Reproduction, Section, Table
 from tamis.report.number_format import MISSING, count, duration, power_of_ten, rate, scientific
 from tamis.report.result import Result

@@ -1,4 +1,10 @@
-"""Candidates of a comparison on the first rows of a stream: pairs of a selector and a learner, run prequentially."""
+"""Candidates of a comparison on the first rows of a stream: pairs of a selector and a learner, run prequentially.
+
+If no learner is named, a few are compared in this way, with all features, and the most accurate one is chosen. If one
+of two classes is rare, it is the one with the largest average precision, since the majority-class baseline is nearly
+always correct there. If features are categorical or have missing values, the naive Bayes that accepts them replaces the
+Gaussian one.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +18,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from tamis._validation import Floats, Ints
+from tamis._validation import Floats, Ints, check_number
 from tamis.catalog import find, find_learner
+from tamis.errors import DataError
 from tamis.evaluate.prequential import PrequentialResult, prequential
 from tamis.evaluate.prequential.remarks import RARE
 from tamis.options import RunOptions, model_parameters
 from tamis.streams.leaks import leak_of, leak_text, orders, runs_of_labels
+from tamis.streams.named_streams import as_stream
 from tamis.streams.stream import ArrayStream
 from tamis.summaries.paired_losses import PairedLosses
 
@@ -214,3 +222,97 @@ class FirstRows:
             losses = np.nan_to_num(losses)
         size = int(steps["n_selected"][-1]) if selector != "none" else self.n_features
         return Candidate(learner, selector, assigned, size, float(score), losses, rows, run, model)
+
+
+# -- choice of a learner -----------------------------------------------------------------------------------
+
+
+_ROWS = 2000
+
+
+@dataclass(frozen=True)
+class LearnerChoice:
+    """The learner chosen on the first rows, and the scores of all compared learners.
+
+    Attributes
+    ----------
+    name : str
+        Key of the catalogue.
+    scores : dict of str to float
+        Accuracy or average precision of each learner.
+    measure : {"accuracy", "average precision"}
+    n_rows : int
+        Number of rows read.
+    majority, no_change : float
+        Accuracy of the majority-class and of the no-change baseline; with average precision, the share of the rare
+        class, and NaN.
+    """
+
+    name: str
+    scores: dict[str, float]
+    measure: str
+    n_rows: int
+    majority: float
+    no_change: float
+
+    def sentence(self) -> str:
+        """Return the choice and its reason, as one sentence."""
+        others = ", ".join(f"{name} {score:.3f}" for name, score in self.scores.items() if name != self.name)
+        beside = f"majority {self.majority:.3f}, no-change {self.no_change:.3f}"
+        if self.measure != "accuracy":
+            beside = f"the rare class has {self.majority:.2%} of the rows"
+        return (
+            f"Learner: {self.name}, {self.measure} {self.scores[self.name]:.3f} on the first {self.n_rows:,} rows"
+            f" ({others}; {beside})."
+        )
+
+
+def choose_learner(stream: Any, *, max_rows: int | None = None, random_state: int = 0) -> LearnerChoice:
+    """Choose a learner for a stream: a linear one, naive Bayes, an adaptive forest or refitted boosting.
+
+    Parameters
+    ----------
+    stream : Stream or (X, y)
+        As for :func:`tamis.prequential`; its first rows are read.
+    max_rows : int, optional
+        Maximum number of rows to use, at least 200. By default 2000, or for a rare class as many as contain 200 rows of
+        it, at most 50,000.
+    random_state : int, default=0
+        Seed of the learners.
+
+    Returns
+    -------
+    LearnerChoice
+
+    Raises
+    ------
+    DataError
+        If there are fewer than 200 rows, or only one class.
+
+    Examples
+    --------
+    The label is whether two features have the same sign, which a linear model cannot represent:
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 4))
+    >>> choice = choose_learner((X, X[:, 0] * X[:, 1] > 0))
+    >>> choice.scores["logistic"] < 0.6 < choice.scores["adaptive-random-forest"] <= choice.scores[choice.name]
+    True
+    """
+    if max_rows is not None:
+        check_number("max_rows", max_rows, low=200, integer=True)
+    first = FirstRows(as_stream(stream), _ROWS, max_rows)
+    if first.n_rows < 200 or len(first.labels) < 2:
+        n = first.n_rows
+        reason = f"has {n} rows" if n < 200 else f"has one class in its first {n:,} rows"
+        raise DataError(f"The stream {reason}, too few to choose a learner: name one.")
+    measure = "average_precision" if first.is_rare else "accuracy"
+    options = {"baselines": "none", "auc": first.is_rare}
+    runs = [first.run(name, measure=measure, seed=random_state, options=options) for name in first.learners]
+    best = max(runs, key=lambda one: one.score)
+    total = best.run.summary()
+    share = float(first.counts.min() / first.n_rows) if first.is_rare else float(total["majority_accuracy"])
+    no_change = float("nan") if first.is_rare else float(total["no_change_accuracy"])
+    scores = {one.learner: one.score for one in runs}
+    return LearnerChoice(best.learner, scores, measure.replace("_", " "), first.n_rows, share, no_change)

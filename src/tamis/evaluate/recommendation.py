@@ -28,8 +28,8 @@ from tamis.report.content import Cell, Code, Remark, Reproduction, Score, Sectio
 from tamis.report.number_format import NAME_OF, count, fraction, scientific
 from tamis.report.result import Result
 from tamis.report.text import lower, plural
-from tamis.streams.any_source import as_stream
 from tamis.streams.leaks import runs_of_labels
+from tamis.streams.named_streams import as_stream
 from tamis.summaries.label_series import LabelSeries
 from tamis.summaries.paired_losses import PairedLosses
 

@@ -3,16 +3,89 @@
 from __future__ import annotations
 
 import html
+import json
 import os
 import tempfile
 from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import tamis
 from tamis._interrupts import raise_asynchronous
+from tamis.report.charts import svg
 from tamis.report.charts.chart import Chart
 from tamis.report.content import Group, present
-from tamis.report.templates import render
+from tamis.report.number_format import count
+from tamis.report.text import printable, shorten
+
+# -- templates ---------------------------------------------------------------------------------------------
+
+
+# -- the terms ---------------------------------------------------------------------------------------------
+
+
+VOCABULARY = {
+    "autocorrelated": "Rows are similar to those before them, so they are worth fewer independent rows.",
+    "balanced accuracy": "The mean, over the classes, of the share of their rows that is predicted correctly.",
+    "candidate": "A selector with a number of features and a learner of its own, one of several that are compared.",
+    "delayed": "A label or a value that becomes known some rows after its row; until then nothing learns it.",
+    "drift": "A change over time: of what the label depends on (concept drift), or of the inputs alone (input drift).",
+    "every feature": "A baseline: a copy of the learner that uses all features.",
+    "frozen": "A baseline: a selection of the same size made once, on the first rows, for a copy of the learner.",
+    "kappa": "Agreement of predictions and labels beyond chance: 1 is perfect, 0 is chance.",
+    "learner": "The model that predicts the label from the selected features.",
+    "majority": "A baseline without features: it predicts the most frequent label so far.",
+    "no-change": "A baseline without features: it predicts the previous label.",
+    "random subsets": "A baseline: copies of the learner with features drawn at random, as many as are selected.",
+    "selector": "The method that selects features while rows arrive.",
+    "stability": "Similarity of the last selections (Nogueira's measure): 1 if equal, 0 in expectation if random.",
+    "test-then-train": "Each batch is predicted before selector and learner learn it (prequential evaluation).",
+    "95 % interval": "It contains the true value in 95 of 100 repetitions; dependent rows are accounted for.",
+}
+
+
+# Permissions of a page: only its own styles and pictures. No scripts, no requests.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+def render(template_name: str, **values: Any) -> str:
+    """Return a template of the package ``tamis.report`` with its values filled in."""
+    page: str = _environment().get_template(template_name).render(values)
+    return page
+
+
+@cache
+def _environment() -> Any:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("tamis", "report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, finalize=_finalize,
+    )  # fmt: skip
+    environment.filters |= {
+        "count": count,
+        "shorten": shorten,
+        "kind": lambda item: type(item).__name__,
+        "listing": _listing,
+    }
+    style = files("tamis.report").joinpath("style.css").read_text(encoding="utf-8")
+    environment.globals |= {
+        "sample": svg.sample, "shapes": svg.shapes, "tick_positions": svg.tick_positions,
+        "policy": _POLICY, "style": style, "version": tamis.__version__,
+        "vocabulary": VOCABULARY,
+    }  # fmt: skip
+    return environment
+
+
+def _listing(settings: Any) -> str:
+    return json.dumps(settings, indent=1, ensure_ascii=False, default=str)
+
+
+def _finalize(value: Any) -> Any:
+    """Return a text without characters that HTML rejects; markup is unchanged."""
+    return printable(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 class InlinePage(str):

@@ -1,11 +1,10 @@
 """Streams of rows: arrays, files of any size, named data sets, and streams with known relevant features."""
 
-from tamis.streams.any_source import as_stream
 from tamis.streams.appended import Irrelevant, Redundant
 from tamis.streams.datasets import list_datasets, load_dataset
 from tamis.streams.files import open_file
 from tamis.streams.frames import DictStream, FrameStream
-from tamis.streams.named_streams import list_streams, load_stream
+from tamis.streams.named_streams import as_stream, list_streams, load_stream
 from tamis.streams.stream import ArrayStream, BatchStream, Stream
 from tamis.streams.synthetic import SyntheticStream
 from tamis.streams.tail import FollowedStream, follow_files

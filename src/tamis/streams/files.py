@@ -11,9 +11,10 @@ import difflib
 import os
 import re
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -30,12 +31,45 @@ from tamis.errors import StreamError
 from tamis.streams.arff import ARFFTable
 from tamis.streams.csv_table import CSVTable
 from tamis.streams.encode import ColumnEncoder, is_text
-from tamis.streams.prefetch import prefetch
 from tamis.streams.quotes import MAX_LINES, check_max_quoted_lines
 from tamis.streams.source import FileStream, Source
 from tamis.streams.stream import Batch
 from tamis.streams.svmlight import SvmlightStream
 from tamis.streams.tables import ArrowTable, ParquetTable, Table, split_markers, without_markers
+
+# -- reading ahead -----------------------------------------------------------------------------------------
+
+
+T = TypeVar("T")
+
+
+def prefetch(blocks: Iterator[T]) -> Iterator[T]:
+    """Yield the items of an iterator in order; a thread computes the next one meanwhile.
+
+    An error is raised in place of its block. The thread waits only for the current block, and has ended when this
+    iterator is closed, an interrupt passes through it or the process ends. The second block is read only on request, so
+    reading the first rows uses no thread.
+
+    Parameters
+    ----------
+    blocks : iterator
+        Items must not be None. Prefetching is effective if the iterator releases the GIL.
+
+    Examples
+    --------
+    >>> list(prefetch(iter("abc")))
+    ['a', 'b', 'c']
+    """
+    block = next(blocks, None)
+    if block is None:
+        return
+    yield block
+    with ThreadPoolExecutor(1, "tamis-read-ahead") as thread:
+        coming = thread.submit(next, blocks, None)
+        while (block := coming.result()) is not None:
+            coming = thread.submit(next, blocks, None)
+            yield block
+
 
 FORMATS = ("csv", "json", "xlsx", "parquet", "arrow", "arff", "svmlight")
 TIMES = ("seconds", "parts")

@@ -15,8 +15,7 @@ from tamis import DISCUSS, FIRES, ForwardPartialCorrelation, RandomSubset, prequ
 from tamis.dependence.autocorrelation import MeanError, mean_error
 from tamis.evaluate import PrequentialResult, run_experiment
 from tamis.evaluate.prequential.frozen import lasso_order
-from tamis.evaluate.prequential.paired import auc_gain, paired_gain, with_draws
-from tamis.evaluate.prequential.remarks import remarks_on
+from tamis.evaluate.prequential.remarks import auc_gain, paired_gain, remarks_on, with_draws
 
 
 def rows(n=3000, seed=0, n_classes=2):

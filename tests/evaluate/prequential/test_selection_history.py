@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from tamis.evaluate import PrequentialResult
 from tamis.evaluate.prequential.selection_history import MAP_COLOURS
-from tamis.report.charts.chart import HeatStrip, Line
-from tamis.report.charts.thinning import bucket_starts, mean_per_bucket, thin, thin_band
+from tamis.report.charts.chart import HeatStrip, Line, bucket_starts, mean_per_bucket, thin, thin_band
 from tests.report.runs import make_run, with_truth
 
 

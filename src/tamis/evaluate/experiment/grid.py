@@ -25,11 +25,10 @@ import tamis
 from tamis._validation import Array, Mask, Rows
 from tamis.catalog import find, find_learner
 from tamis.errors import UnknownNameError
-from tamis.evaluate.prequential.settings import settings_of
-from tamis.evaluate.prequential.task import REGRESSION, task_of
+from tamis.evaluate.prequential.settings import REGRESSION, settings_of, task_of
 from tamis.options import RunOptions, model_parameters
 from tamis.streams import list_datasets, list_streams, load_dataset, load_stream, open_file
-from tamis.streams.any_source import as_stream
+from tamis.streams.named_streams import as_stream
 from tamis.streams.stream import BatchStream, Stream
 
 _OPENERS: dict[str, Any] = {"generated": load_stream, "dataset": load_dataset, "file": open_file}

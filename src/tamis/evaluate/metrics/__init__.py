@@ -26,8 +26,12 @@ from tamis.evaluate.metrics.preq_cv import (
 )
 from tamis.evaluate.metrics.ranking import SlidingAUC, SlidingMacroAUC, SlidingPrecisionRecall
 from tamis.evaluate.metrics.regression import RunningErrors
-from tamis.evaluate.metrics.selection import SelectionAccuracy, detection_rate, selection_accuracy
-from tamis.evaluate.metrics.size import state_bytes
+from tamis.evaluate.metrics.selection import (
+    SelectionAccuracy,
+    detection_rate,
+    selection_accuracy,
+    state_bytes,
+)
 from tamis.evaluate.metrics.stability import SlidingStability, nogueira, nogueira_variance
 
 __all__ = [

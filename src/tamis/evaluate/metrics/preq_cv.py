@@ -30,7 +30,7 @@ from sklearn.base import clone
 from tamis._validation import Array, Floats, Ints, Rows, as_numbers, check_choice, check_number
 from tamis.base import RowSelector
 from tamis.base.html_repr import html_repr
-from tamis.streams.any_source import as_stream
+from tamis.streams.named_streams import as_stream
 
 
 def pearson_similarity(Z: Any) -> float:

@@ -11,11 +11,11 @@ from tamis._validation import check_choice
 from tamis.evaluate.prequential.checkpoint import Checkpoint
 from tamis.evaluate.prequential.result import PrequentialResult, Step
 from tamis.evaluate.prequential.run import Run
-from tamis.evaluate.prequential.task import REGRESSION, find_task, task_of
+from tamis.evaluate.prequential.settings import REGRESSION, find_task, task_of
 from tamis.options import RunOptions
 from tamis.pipeline.selective_learner import declare_categories, declare_task, default_learner
-from tamis.streams.any_source import as_stream
 from tamis.streams.frames import DictStream, FrameStream
+from tamis.streams.named_streams import as_stream
 
 __all__ = ["prequential"]
 

@@ -12,8 +12,13 @@ from numpy.typing import NDArray
 
 from tamis._validation import Floats
 from tamis.dependence.autocorrelation import MeanError
-from tamis.evaluate.prequential.paired import auc_gain, paired_gain, with_draws
-from tamis.evaluate.prequential.remarks import is_imbalanced, is_uninformative
+from tamis.evaluate.prequential.remarks import (
+    auc_gain,
+    is_imbalanced,
+    is_uninformative,
+    paired_gain,
+    with_draws,
+)
 from tamis.evaluate.prequential.rerun import command_line, snippet, subject
 from tamis.evaluate.prequential.selection_history import Change, SelectionHistory, SelectionMap
 from tamis.options import RunOptions
@@ -25,12 +30,13 @@ from tamis.report.charts.chart import (
     Mark,
     VerticalLines,
     axis,
+    bucket_starts,
     limits,
+    mean_per_bucket,
     row_count_axis,
     trend,
     whole_number,
 )
-from tamis.report.charts.thinning import bucket_starts, mean_per_bucket
 from tamis.report.content import Cell, Figure, Meter, Names, Remark, Reproduction, Score, Section, Table
 from tamis.report.number_format import (
     MISSING,

@@ -22,10 +22,16 @@ from tamis._interrupts import raise_asynchronous
 from tamis._validation import Array, Mask, check_choice
 from tamis.errors import CheckpointError
 from tamis.evaluate.metrics.drift import Recovery, recovery
-from tamis.evaluate.prequential.paired import auc_gain, paired_gain, with_draws
 from tamis.evaluate.prequential.presentation import RunPresentation
-from tamis.evaluate.prequential.remarks import is_imbalanced, remarks_on, threshold_note
-from tamis.evaluate.prequential.task import CLASSIFICATION, Task, find_task
+from tamis.evaluate.prequential.remarks import (
+    auc_gain,
+    is_imbalanced,
+    paired_gain,
+    remarks_on,
+    threshold_note,
+    with_draws,
+)
+from tamis.evaluate.prequential.settings import CLASSIFICATION, Task, find_task
 from tamis.options import RunOptions
 from tamis.pipeline import StreamPipeline
 from tamis.pipeline.masked_learner import MaskedRegressor

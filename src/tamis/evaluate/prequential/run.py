@@ -24,8 +24,7 @@ from tamis.evaluate.metrics.classification import RunningMetrics
 from tamis.evaluate.metrics.metric import Tracked
 from tamis.evaluate.metrics.ranking import PastThreshold, SlidingAUC, SlidingMacroAUC, SlidingPrecisionRecall
 from tamis.evaluate.metrics.regression import RunningErrors
-from tamis.evaluate.metrics.selection import score_rows
-from tamis.evaluate.metrics.size import state_bytes
+from tamis.evaluate.metrics.selection import score_rows, state_bytes
 from tamis.evaluate.metrics.stability import SlidingStability
 from tamis.evaluate.prequential.delayed import Delay, DelayedLabels
 from tamis.evaluate.prequential.pairs import (
@@ -40,8 +39,7 @@ from tamis.evaluate.prequential.pairs import (
 )
 from tamis.evaluate.prequential.result import Frame, PrequentialResult, Step
 from tamis.evaluate.prequential.run_log import RunLog
-from tamis.evaluate.prequential.settings import features_of, plain, settings_of
-from tamis.evaluate.prequential.task import REGRESSION, Task
+from tamis.evaluate.prequential.settings import REGRESSION, Task, features_of, plain, settings_of
 from tamis.options import RunOptions
 from tamis.persistence.attributes import check_attributes
 from tamis.pipeline.scaling import RunningScale

@@ -9,7 +9,7 @@ import numpy as np
 from tamis._validation import Array, Floats
 from tamis.errors import StateError
 from tamis.evaluate.prequential.result import WHOLE_NUMBERS, Frame
-from tamis.evaluate.prequential.task import CLASSIFICATION, Task, result_columns
+from tamis.evaluate.prequential.settings import CLASSIFICATION, Task, result_columns
 
 _LARGEST = 2.0**53  # exact integer
 

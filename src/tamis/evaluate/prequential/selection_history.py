@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._validation import Floats
-from tamis.report.charts.chart import Axis, Chart, HeatStrip, VerticalLines
-from tamis.report.charts.thinning import bucket_starts
+from tamis.report.charts.chart import Axis, Chart, HeatStrip, VerticalLines, bucket_starts
 from tamis.report.text import shorten
 
 # Seen on white and on near-black; red, green, blue, opacity.

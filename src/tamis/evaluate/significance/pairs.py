@@ -17,7 +17,7 @@ import numpy as np
 import scipy
 
 from tamis._validation import Floats, check_number
-from tamis.evaluate.significance.scores import as_pair
+from tamis.evaluate.significance.friedman import as_pair
 
 _EXACT = 25  # number of pairs up to which Wilcoxon's distribution is exact
 

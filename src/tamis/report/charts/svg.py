@@ -24,8 +24,9 @@ from tamis.report.charts.chart import (
     Points,
     Reference,
     VerticalLines,
+    thin,
+    thin_band,
 )
-from tamis.report.charts.thinning import thin, thin_band
 
 UNIT = 1000
 

@@ -95,6 +95,7 @@ def test_rules_are_components(rng):
         "alpha-spending",
         "lond",
         "e-lond",
+        "closed-e-lond",
         "e-lord",
         "e-saffron",
         "score",

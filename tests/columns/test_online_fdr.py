@@ -21,8 +21,10 @@ from tamis.columns.online_fdr import (
     SCORE,
     AlphaSpending,
     AlphaWealth,
+    ClosedELOND,
     InformationInvesting,
     LORDPlusPlus,
+    closed,
     make_rule,
 )
 from tamis.columns.tails import log_chi2_tail
@@ -335,3 +337,62 @@ def test_tests_beyond_the_expected_number_still_have_a_level(rule, rng):
     rule.skip(log_p)
     rule.update(True, -400.0)
     assert 0.0 <= rule.wealth_ <= 0.1
+
+
+@pytest.mark.parametrize("kappa", [0.1, 0.5])
+def test_closed_e_lond_equals_the_closure_over_all_sets(kappa, rng):
+    n_rejected = 0
+    for _ in range(8):
+        p = np.where(rng.random(10) < 0.5, 10.0 ** -rng.uniform(2, 12, size=10), rng.random(10))
+        levels, rejected = twin.closed_e_lond(p.tolist(), 0.2, kappa)
+        rule, found = ClosedELOND(0.2, kappa).start(), []
+        for i in range(10):
+            found.append(np.exp(rule.level()))
+            rule.update(rejected[i], np.log(p[i]))
+        np.testing.assert_allclose(found, np.minimum(levels, kappa ** (1 / (1 - kappa))), rtol=1e-9)
+        n_rejected += sum(rejected)
+    assert n_rejected > 10
+
+
+@pytest.mark.parametrize("exact", [2000.0, 50.0])
+def test_closed_e_lond_rejects_all_that_e_lond_rejects_in_any_batching(exact, rng, monkeypatch):
+    monkeypatch.setattr(closed, "_EXACT", exact)
+    more = 0
+    for share in (0.0, 0.1, 0.5, 0.9):
+        log_p = scipy.stats.norm.logsf(rng.normal(size=300) + 4.5 * (rng.random(300) < share))
+        by_elond, rule = ELOND(0.1).start().decide(log_p), ClosedELOND(0.1).start()
+        rejected = rule.decide(log_p)
+        assert rejected[by_elond].all()
+        more += np.count_nonzero(rejected & ~by_elond)
+        one = ClosedELOND(0.1).start()
+        in_parts = np.concatenate([one.decide(part) for part in np.split(log_p, [1, 2, 60, 61])])
+        assert in_parts.tolist() == rejected.tolist()
+        assert one.wealth_ == pytest.approx(rule.wealth_, rel=1e-12)
+        assert one.level() == pytest.approx(rule.level(), rel=1e-12)
+        assert 0.0 < rule.wealth_ <= 0.1 * max(rejected.sum(), 1)
+    assert more > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_true", [0, 3, 20])
+def test_closed_e_lond_bounds_the_largest_false_discovery_proportion_for_the_worst_e_values(n_true):
+    """Each null e-value is the largest that still rejects, 1/a_t with probability a_t: nothing is lost to caution."""
+    rng, kappa, largest = np.random.default_rng(2), 0.1, []
+    for _ in range(500):
+        rule, false, n_rejected, worst = ClosedELOND(0.2, kappa).start(), 0, 0, 0.0
+        for t in range(60 + n_true):
+            level = rule.level()
+            hit = t < n_true or rng.random() < np.exp((1.0 - kappa) * level - np.log(kappa))
+            log_p = (-60.0 if t < n_true else level) if hit else np.inf
+            rule.update(hit, log_p)
+            false, n_rejected = false + (hit and t >= n_true), n_rejected + hit
+            worst = max(worst, false / max(n_rejected, 1))
+        largest.append(worst)
+    assert np.mean(largest) <= 0.2 + 3.0 * np.std(largest) / np.sqrt(500)
+    assert np.mean(largest) > (0.1 if n_true == 0 else 0.02)
+
+
+def test_closed_e_lond_stores_few_of_many_tests(rng):
+    rule = ClosedELOND(0.1).start()
+    rule.decide(np.log(rng.random(100_000)))
+    assert len(rule._e) < 4000

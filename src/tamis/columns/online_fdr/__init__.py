@@ -39,6 +39,11 @@ ones and a rare class are not (measurements: docs/alpha_investing.md).
 irrelevant given those selected before it. A correlated column may be relevant in this sense although its true
 coefficient is 0; none of the rules bounds the proportion of such columns (measurements: docs/alpha_investing.md).
 
+Tests may have weights, for those who expect more of some columns: a test of weight w is tested at, and costs, the level
+of w tests of weight 1 in a row. For the sums over g that is the sum over w places (linear between integers), on a clock
+that ticks w times; for a wealth, the part that w tests would spend. Each budget is thus spent at most once, for any
+weights and any number of tests: their mean need not be 1. The guarantees hold if weights do not depend on the p-values.
+
 Errata and deviations, each with its reason:
 
 * Figure 1 prints "w_i/2i" and adds a feature if its p-value is *greater*; correct is w_i / (2 i), and *smaller*.

@@ -119,10 +119,12 @@ class ClosedELOND(ELOND):
 
     Examples
     --------
-    >>> p = np.array([1e-6, 1e-8, 1e-7, 0.9, 0.8, 0.7, 5e-5])
+    >>> p = np.array([1e-6, 1e-8, 1e-7, 0.9, 0.8, 0.7, 0.0006])
     >>> [rule.start().decide(np.log(p))[-1] for rule in (ELOND(0.1), ClosedELOND(0.1))]
     [np.False_, np.True_]
     """
+
+    weighted = False  # the sets of (2) have one place for each test
 
     def start(self) -> Self:
         """Validate the parameters and reset."""
@@ -140,7 +142,7 @@ class ClosedELOND(ELOND):
     def _after(self, log_p: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the levels of the next tests, the e-values that count, and v after them, as long as none rejects."""
         n, levels, e = len(self._e), np.empty(len(log_p)), self._e_values(log_p)
-        e = np.where(e >= self._clocks(log_p) / _EXACT, e, 0.0)
+        e = np.where(e >= self._clocks(log_p, None) / _EXACT, e, 0.0)
         scale = float(self.alpha) * (self.n_rejected_ + 1)
         n_zero = self.clock_ - n
         gamma = gamma_power(np.arange(n_zero + 1, n_zero + n + len(log_p) + 2))
@@ -149,11 +151,11 @@ class ClosedELOND(ELOND):
         levels = np.minimum(scale * levels, 1.0)
         return self._from_sum(levels), e, v[: n + len(log_p) - n_zero + 1]
 
-    def _levels(self, log_p: Floats) -> Floats:
+    def _levels(self, log_p: Floats, weight: Floats | None) -> Floats:
         return self._after(log_p)[0]
 
     def _costs(self, levels: Floats, log_p: Floats) -> Floats:
-        return super()._levels(log_p)
+        return super()._levels(log_p, None)
 
     def _add(self, e: Floats, rejected: float) -> None:
         counts = np.flatnonzero(e)
@@ -161,17 +163,16 @@ class ClosedELOND(ELOND):
         self._e, self._zeros = np.concatenate([self._e, e[counts]]), np.concatenate([self._zeros, zeros])
         self._rejected = np.concatenate([self._rejected, np.full(len(counts), rejected)])
 
-    def skip(self, log_p: Floats) -> None:
+    def skip(self, log_p: Floats, weight: Floats | None = None) -> None:
         """Record tests that did not reject."""
         _, e, v = self._after(log_p)
         self.spent_ += float(self._costs(log_p, log_p).sum())
         self._add(e, 0.0)
         self._v, self.clock_ = v, self.clock_ + len(log_p)
 
-    def _reject(self, log_p: float) -> None:
-        one = np.array([log_p])
-        self.spent_ += float(self._costs(one, one)[0])
-        self._add(self._e_values(one), 1.0)
+    def _reject(self, log_p: Floats, weight: Floats | None) -> None:
+        self.spent_ += float(self._costs(log_p, log_p)[0])
+        self._add(self._e_values(log_p), 1.0)
         self.clock_ += 1
         self.n_rejected_ += 1
         n = len(self._e)

@@ -20,6 +20,7 @@ import tamis
 from tamis.catalog import CATALOG, LEARNERS, Entry
 
 sys.path.insert(0, str(Path(__file__).parent))
+from gallery import gallery_page
 from systems import matrix_page, page_of
 
 if TYPE_CHECKING:
@@ -65,14 +66,19 @@ html_theme_options = {
     "navbar_align": "left",
     "show_toc_level": 2,
     "footer_start": ["copyright"],
-    "footer_end": ["version-switcher"],
-    # The sites of all versions stand side by side, and the list above them: /switcher.json, /dev/, /0.1.0/.
-    "switcher": {"json_url": "/switcher.json", "version_match": "dev" if "dev" in release else release},
-    "check_switcher": False,  # it would look for the list on this machine
+    "header_links_before_dropdown": 6,
+    "footer_end": [],
 }
-html_sidebars = {"index": []}
+if len(json.loads(Path(__file__).with_name("switcher.json").read_text(encoding="utf-8"))) > 1:
+    # The sites of all versions stand side by side, and the list above them: switcher.json, dev/, 0.1.0/.
+    html_theme_options |= {
+        "footer_end": ["version-switcher"],
+        "switcher": {"json_url": "../switcher.json", "version_match": "dev" if "dev" in release else release},
+        "check_switcher": False,  # it would look for the list on this machine
+    }
+html_sidebars = {"index": [], "api/gallery": []}
 html_static_path = ["_static"]
-html_extra_path = ["switcher.json"]  # at the root of a site that is served from its own folder
+html_extra_path = ["switcher.json"]  # for a site that is served from the root, above which there is nothing
 html_logo = "_static/logo.svg"
 html_favicon = "_static/logo.svg"
 html_css_files = ["tamis.css"]
@@ -280,6 +286,7 @@ def _write_pages() -> None:
     folder = Path(__file__).parent / "api"
     folder.mkdir(exist_ok=True)
     pages = {"index.md": _api_page(), "catalogue.md": _catalogue_page(), "systems.md": matrix_page()}
+    pages["gallery.md"] = gallery_page()
     pages |= {f"{module}.md": _module_page(module, title) for module, title in _MODULES.items()}
     known = {*_PUBLIC.values()}
     for path in folder.glob("tamis.*"):  # of an earlier build

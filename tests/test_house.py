@@ -31,6 +31,9 @@ from tamis.catalog import CATALOG, Entry, find
 from tamis.checks import suite
 from tests import test_atomic, test_catalog, test_defaults, test_html_repr, test_shapes
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs"))
+import outputs
+
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "tamis"
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -45,15 +48,6 @@ CORE = {
 USERS_OWN = {"pandas", "polars"}  # read if the user has them, so no extra brings them
 MODULES = [m.name for m in pkgutil.walk_packages(tamis.__path__, "tamis.") if not m.name.endswith("__main__")]
 
-# Pages with Python in them; the one on streams speaks of files that are not there, Spark and MLflow have their tests.
-PAGES = [
-    path.relative_to(ROOT).as_posix()
-    for folder in ("docs", "docs/tutorials", "docs/evidence")
-    for path in sorted((ROOT / folder).glob("*.md"))
-    if "```python" in path.read_text(encoding="utf-8")
-    and path.name not in ("streams.md", "spark.md", "production.md")
-]
-
 
 def blocks(page: str, language: str) -> list[str]:
     text = (ROOT / page).read_text(encoding="utf-8")
@@ -67,15 +61,8 @@ def extras(*names: str) -> set[str]:
 
 @pytest.fixture
 def measurements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file that the documents speak of: 600 rows, the state shows in `pressure` alone."""
-    rng = np.random.default_rng(0)
-    state = rng.integers(0, 2, size=600)
-    columns = np.column_stack([rng.normal(size=(600, 3)), state + 0.3 * rng.normal(size=600)])
-    lines = ["heat,sound,light,pressure,state"]
-    lines += [
-        ",".join([*map(repr, row), ("off", "on")[s]]) for row, s in zip(columns.tolist(), state, strict=True)
-    ]
-    (tmp_path / "measurements.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    """The file that the documents speak of."""
+    outputs.write_measurements(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -103,28 +90,12 @@ def test_readme_python_runs(measurements: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
-def test_page_python_runs(
-    page: str, measurements: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A block of text right after a block of Python is what that prints."""
-    module = ModuleType("page")
-    monkeypatch.setitem(sys.modules, "page", module)  # classes of the page can be pickled
-    text = (ROOT / page).read_text(encoding="utf-8")
-    if "from lightgbm" in text:
+@pytest.mark.parametrize("page", outputs.pages())
+def test_page_python_prints_what_the_page_shows(page: str, measurements: Path) -> None:
+    if "from lightgbm" in (outputs.DOCS / page).read_text(encoding="utf-8"):
         pytest.importorskip("lightgbm", reason="no LightGBM: pip install 'tamis[boosting]'")
-    if page.startswith("docs/evidence/"):
-        for block in blocks(page.replace("evidence/", ""), "python"):
-            exec(block, vars(module))
-        capsys.readouterr()
-    found = re.findall(
-        r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", text, flags=re.MULTILINE | re.DOTALL
-    )
-    for block, printed in found:
-        exec(block, vars(module))
-        got = capsys.readouterr().out
-        assert not printed or doctest.OutputChecker().check_output(printed, got, doctest.ELLIPSIS), got
-    assert len(found) == len(blocks(page, "python")) > 0
+    for block in outputs.run(page):
+        assert block.agrees, f"run `python docs/outputs.py {page}`, which writes\n{block.printed}"
 
 
 @pytest.mark.slow
@@ -257,9 +228,11 @@ def test_citation_is_complete_and_speaks_of_this_version() -> None:
 
 def test_the_sites_list_of_versions_has_this_one() -> None:
     versions = json.loads((ROOT / "docs" / "switcher.json").read_text(encoding="utf-8"))
-    assert {released(), "dev"} <= {one["version"] for one in versions}
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    present = re.findall(r"^## \[(\d[\w.]+)\]", changelog, flags=re.MULTILINE)
+    assert [one["version"] for one in versions] == [*present, "dev"]  # a site that is not there is not listed
     assert all(one["url"] == f"/{one['version']}/" for one in versions)
-    assert [one["version"] for one in versions if one.get("preferred")] == [released()]
+    assert [one["version"] for one in versions if one.get("preferred")] == present[:1]
 
 
 def test_a_release_is_cut_in_every_file_that_names_its_version(tmp_path: Path) -> None:

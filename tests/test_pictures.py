@@ -1,6 +1,7 @@
 """The committed pictures of the documentation: drawn from the present sources, all shown, and still drawable."""
 
 import re
+import subprocess
 import sys
 
 import pytest
@@ -10,6 +11,7 @@ from tests.test_house import ROOT
 pytest.importorskip("matplotlib")
 sys.path.insert(0, str(ROOT / "docs"))
 import draw
+import gallery
 
 FIGURES = [name for name in draw.checksums() if not name.startswith("tutorials/")]
 
@@ -56,11 +58,28 @@ def test_a_changed_figure_is_stale_and_its_neighbours_are_not(tmp_path, monkeypa
     assert not set(sums(text.replace("N = 1", "N = 2")).values()) & set(before.values())
 
 
+def test_the_gallery_has_a_program_for_each_picture(tmp_path):
+    pictures = [picture for section in gallery.gallery().values() for picture in section]
+    files = {path.name.rpartition("_")[0] for path in draw.PICTURES.glob("*.png")}
+    assert sorted(picture.name for picture in pictures) == sorted(files)
+    drawn = {name.partition(".")[2] for name in FIGURES}
+    for picture in pictures:
+        if picture.name not in drawn:
+            continue  # a tutorial, which runs block by block
+        (tmp_path / f"{picture.name}.py").write_text(picture.program, encoding="utf-8")
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--select=F821,E9", str(tmp_path)]
+    checked = subprocess.run(command, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
-def test_each_figure_can_be_drawn(name):
+def test_each_program_of_the_gallery_draws_its_picture(name, tmp_path, monkeypatch):
     from matplotlib import pyplot as plt
 
-    figure = draw.figure(name)()
-    assert figure.axes
+    module, _, figure = name.partition(".")
+    monkeypatch.chdir(tmp_path)
+    exec(gallery.program(draw.DOCS / "figures" / f"{module}.py", figure), {"__name__": "gallery_program"})
+    assert plt.gcf().axes
+    assert (tmp_path / f"{figure}.png").stat().st_size > 5000
     plt.close("all")

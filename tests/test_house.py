@@ -56,7 +56,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 def extras(*names: str) -> set[str]:
     lines = [line for name in names for line in PYPROJECT["project"]["optional-dependencies"][name]]
-    return {re.split(r"[\[<>=~!]", line)[0].removesuffix("-skinny") for line in lines}
+    return {re.split(r"[\[<>=~!]", line)[0].removesuffix("-skinny").replace("-", "_") for line in lines}
 
 
 @pytest.fixture
@@ -496,7 +496,18 @@ def test_no_modules_import_one_another() -> None:
 
 @pytest.mark.slow
 def test_extras_bring_what_is_imported_in_functions() -> None:
-    later_extras = ("cli", "plots", "excel", "boosting", "metrics", "spark", "torch", "onnx", "mlflow")
+    later_extras = (
+        "cli",
+        "plots",
+        "excel",
+        "boosting",
+        "metrics",
+        "spark",
+        "torch",
+        "onnx",
+        "mlflow",
+        "kafka",
+    )
     later = {name for path in SOURCE.rglob("*.py") for name, at_import in imports(path) if not at_import}
     brought = {"numba", "llvmlite", "joblib"}  # the last two by numba and by scikit-learn
     assert later <= CORE | brought | USERS_OWN | extras(*later_extras)

@@ -37,7 +37,7 @@ class Replay:
     Attributes
     ----------
     batches : list of pairs
-        The stored batches. The list is replaced, never modified.
+        The stored batches, unmodified.
 
     Raises
     ------
@@ -67,7 +67,10 @@ class Replay:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Replay:
         twin = copy(self)
-        twin.selector = deepcopy(self.selector, memo)
+        twin.selector, twin.batches = (
+            deepcopy(self.selector, memo),
+            [*self.batches],
+        )  # which are never modified
         return twin
 
     @property
@@ -89,12 +92,10 @@ class Replay:
         wanted = self.n_rows
         if wanted == 0:
             return
-        new, first = (X[-wanted:].copy(), y[-wanted:].copy()), 0
-        self._n_kept += len(new[1])
-        while first < len(self.batches) and self._n_kept - len(self.batches[first][1]) >= wanted:
-            self._n_kept -= len(self.batches[first][1])
-            first += 1
-        self.batches = [*self.batches[first:], new]
+        self.batches.append((X[-wanted:].copy(), y[-wanted:].copy()))
+        self._n_kept += len(self.batches[-1][1])
+        while self._n_kept - len(self.batches[0][1]) >= wanted:
+            self._n_kept -= len(self.batches.pop(0)[1])
 
     def restore(self, batches: list[tuple[Rows, Array]]) -> None:
         """Restore the batches of another replay."""

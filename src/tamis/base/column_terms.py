@@ -1,7 +1,7 @@
-"""What a user determines about columns: prices, prior weights, columns always selected, and columns that go together.
+"""What a user determines about columns: prices, columns that are always selected, and columns that go together.
 
-One place for every row selector: `RowSelector` reads the parameters `prices`, `keep`, `groups` and `prior`, and
-completes each selection. A method that adds features one by one multiplies the relevance of each by its `worth`.
+One place for every row selector: `RowSelector` reads the parameters `prices`, `keep` and `groups`, and completes each
+selection. A method that adds features one by one multiplies the relevance of each by its `worth`.
 """
 
 from __future__ import annotations
@@ -34,11 +34,9 @@ class ColumnTerms:
     group : ndarray of shape (n_features,), int
         Columns of one number are selected together.
     worth : ndarray of shape (n_features,), float
-        Mean price over the price of each column, or of its group, if acquired first; times `prior`.
+        Mean price over the price of each column, or of its group, if acquired first.
     tariff : Tariff or None
         The prices.
-    prior : ndarray of shape (n_features,), float, or None
-        Prior weights, of mean 1.
 
     Examples
     --------
@@ -51,24 +49,15 @@ class ColumnTerms:
     group: NDArray[np.int64]
     worth: NDArray[np.float64]
     tariff: Tariff | None
-    prior: NDArray[np.float64] | None = None
 
     @classmethod
     def of(
-        cls,
-        prices: Any,
-        keep: Any,
-        groups: Any,
-        columns: Sequence[Column],
-        *,
-        is_named: bool,
-        prior: Any = None,
+        cls, prices: Any, keep: Any, groups: Any, columns: Sequence[Column], *, is_named: bool
     ) -> ColumnTerms:
         """Return the terms of columns with these names, or numbers; raise ValueError if a column is unknown."""
         place = {name: at for at, name in enumerate(columns)}
-        for parameter, names in (("keep", keep), ("prior", prior)):
-            if unknown := [name for name in names or () if isinstance(name, bool) or name not in place]:
-                raise ValueError(f"{parameter} names {short_repr(unknown[0])}, which is not a column of X.")
+        if unknown := [name for name in keep or () if isinstance(name, bool) or name not in place]:
+            raise ValueError(f"keep names {short_repr(unknown[0])}, which is not a column of X.")
         check_groups(groups, columns)
         kept, group, worth, tariff = (
             np.zeros(len(place), bool),
@@ -87,12 +76,7 @@ class ColumnTerms:
             if first.any():
                 floor = _FREE * first[first > 0.0].min()
                 worth = first.mean() / np.maximum(first, floor)
-        weight = None
-        if prior is not None:
-            weight = np.array([float(prior.get(name, 1.0)) for name in columns])
-            weight /= weight.mean()
-            worth = worth * weight
-        return cls(kept, group, worth, tariff, weight)
+        return cls(kept, group, worth, tariff)
 
     def per_price(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return how much more relevant each feature is than the least relevant one, per unit of its price."""
@@ -114,7 +98,7 @@ class ColumnTerms:
 
 
 def name_to_position(model: Any, names: Sequence[str] | None) -> None:
-    """Replace names by positions in the parameters `prices`, `keep`, `exclude`, `groups` and `prior` of a model.
+    """Replace names by positions in the parameters `prices`, `keep`, `exclude` and `groups` of a model.
 
     A run passes rows without names. Unknown names remain, and are rejected when the model is fitted.
     """
@@ -131,8 +115,6 @@ def name_to_position(model: Any, names: Sequence[str] | None) -> None:
         return place.get(value, value) if isinstance(value, str) else value
 
     params = model.get_params(deep=False) if place and hasattr(model, "get_params") else {}
-    named = {
-        name: at(params[name]) for name in ("prices", "keep", "exclude", "groups", "prior") if name in params
-    }
+    named = {name: at(params[name]) for name in ("prices", "keep", "exclude", "groups") if name in params}
     if changed := {name: value for name, value in named.items() if params[name] is not None}:
         model.set_params(**changed)

@@ -53,7 +53,8 @@ class _Source:
     Parameters
     ----------
     source : SOURCE
-        A growing file, a folder or pattern of CSV, JSON lines or Parquet files, or - (standard input).
+        A growing file, a folder or pattern of CSV, JSON lines or Parquet files, kafka://host/topic, or - (standard
+        input).
     number : NAME
         Column with increasing row numbers, so that standard input can be resumed.
     label_key : NAME
@@ -64,6 +65,12 @@ class _Source:
         End when no row has arrived for this long; 0: read only the existing rows.
     dead_letters : FILE
         Write rows that cannot be read to this file, and continue.
+    labels : TOPIC
+        Kafka topic of the delayed labels, matched by --label-key.
+    schema : FILE
+        Avro schema of Kafka messages, or TOPIC=FILE; may be repeated. [default: messages are JSON]
+    client_config : FILE
+        Further settings of the Kafka client, such as passwords, one NAME=VALUE per line.
     """
 
     panel: ClassVar[str] = "Following"
@@ -74,6 +81,9 @@ class _Source:
     max_waiting: Annotated[int, typer.Option(min=1)] = RunOptions.max_waiting
     idle: float | None = None
     dead_letters: str | None = None
+    labels: str | None = None
+    schema: list[str] | None = None
+    client_config: str | None = None
 
     def check(self, reading: ReadingOptions, checkpoint: str | None, options: RunOptions) -> str:
         """Return the source; raise if the options exclude each other."""
@@ -111,6 +121,7 @@ class _Source:
             )
 
         own = {**vars(self), **reading.dialect(), **reading.user_options(), "label": reading.label_column()}
+        own |= {"schema": self.schema or (), "client": _read_settings(own.pop("client_config"))}
         return follow_files(
             own.pop("source"), format=reading.format, header=reading.header, judge=judge, **own
         )
@@ -169,6 +180,8 @@ def follow(
 
     `tamis follow sensors.csv --label state --watch --live`
 
+    `tamis follow kafka://localhost/rows --labels labels --label-key id --label state --checkpoint run.tamis`
+
     `producer | tamis follow - --label -1 --number serial --checkpoint run.tamis`
     """
     source = followed.check(reading, checkpoint, options)
@@ -225,6 +238,27 @@ def follow(
             return output.finish_run(result) or _exit_code(stream)
         output.write(result, output.writers(result))
         return INTERRUPTED if result.settings["interrupted"] else _exit_code(stream)
+
+
+def _read_settings(file: str | None) -> dict[str, str]:
+    """Return the settings in a file of NAME=VALUE lines."""
+    if file is None:
+        return {}
+    try:
+        with open(file, encoding="utf-8") as opened:
+            lines = [line.strip() for line in opened]
+    except OSError as error:
+        raise MisuseError(
+            f"--client-config {file!r} cannot be read ({error.strerror}): check the path."
+        ) from error
+    settings = {}
+    for number, line in enumerate(lines, start=1):
+        name, is_setting, value = line.partition("=")
+        if line and not line.startswith("#"):
+            if not is_setting:  # the line is not quoted, as it may contain a password
+                raise MisuseError(f"--client-config {file!r} has no = in line {number}: write NAME=VALUE.")
+            settings[name.strip()] = value.strip()
+    return settings
 
 
 def _exit_code(stream: FollowedStream) -> int:

@@ -9,12 +9,11 @@ amortised. Other selectors get spare columns, which are 0 until they are assigne
 from __future__ import annotations
 
 import copy
-import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field
-from itertools import accumulate, chain
+from itertools import chain
 from operator import itemgetter
 from typing import Any, Self
 
@@ -44,7 +43,7 @@ from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.base.rows import can_forget_columns, can_widen
 from tamis.errors import DataError
 
-__all__ = ["ByName", "check_cells", "named_cells"]
+__all__ = ["ByName", "named_cells"]
 
 _GROWTH = 1.25
 _NUMBERS = (float, int, np.floating, np.integer, np.bool_)
@@ -287,7 +286,9 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
             If so, with the name and the value.
         """
         check_parameters(self)
-        check_cells(row, allow_nan=self.selector.accepts.nan)
+        names, values, _ = named_cells([row])
+        if not np.isfinite(values).all():
+            reject_nonfinite(values[None], list(map(str, names)), allow_nan=self.selector.accepts.nan)
         if self.selector.accepts.labels:
             check_label(y, type(self).__name__, numbers=self.selector._is_regression())
         if self.budget is None:
@@ -507,17 +508,7 @@ def named_cells(rows: list[dict[Any, Any]]) -> tuple[list[Any], NDArray[np.float
             {name: _as_float(name, value) for name, value in row.items() if value is not None} for row in rows
         ]
         values = np.array([value for row in rows for value in row.values()])
-    ends = np.fromiter(accumulate(map(len, rows), initial=0), np.int64, len(rows) + 1)
-    return list(chain.from_iterable(rows)), values, ends
-
-
-def check_cells(row: dict[Any, Any], *, allow_nan: bool) -> None:
-    """Raise if a value of a row is not a number, or infinite (or NaN, unless allowed)."""
-    if set(map(type, row.values())) == {float} and math.isfinite(sum(row.values())):
-        return  # a sum is finite only if all its terms are
-    names, values, _ = named_cells([row])
-    if not np.isfinite(values).all():
-        reject_nonfinite(values[None], list(map(str, names)), allow_nan=allow_nan)
+    return list(chain.from_iterable(rows)), values, np.cumsum([0, *map(len, rows)])
 
 
 def _numbers(rows: Iterable[Iterable[Any]]) -> NDArray[np.float64] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,6 @@ class SpendingRule(BaseEstimator, ABC):  # type: ignore[misc]
     tests at once, as long as none of them rejects. State is replaced, never changed in place, so a shallow copy is a
     snapshot.
 
-    Tests may have weights, positive numbers that do not depend on their p-values: a test of weight w gets, and costs,
-    the budget of w tests of weight 1 in a row.
-
     Attributes
     ----------
     wealth_ : float
@@ -35,7 +32,6 @@ class SpendingRule(BaseEstimator, ABC):  # type: ignore[misc]
     """
 
     wealth_: float
-    weighted = False  # whether the methods take weights
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -47,15 +43,13 @@ class SpendingRule(BaseEstimator, ABC):  # type: ignore[misc]
         """Validate the parameters and reset."""
 
     @abstractmethod
-    def levels(self, log_p: Floats, weight: Floats | None = None) -> Floats:
+    def levels(self, log_p: Floats) -> Floats:
         """Return the log levels of the next tests as long as none rejects, from their log p-values.
 
         Parameters
         ----------
         log_p : ndarray of shape (m,), float64
             The level of a test never depends on its own p-value or on later ones.
-        weight : ndarray of shape (m,), float64, optional
-            Weights of the tests; pass them for all tests or for none.
 
         Returns
         -------
@@ -63,33 +57,23 @@ class SpendingRule(BaseEstimator, ABC):  # type: ignore[misc]
         """
 
     @abstractmethod
-    def wealths(self, log_p: Floats, weight: Floats | None = None) -> Floats:
+    def wealths(self, log_p: Floats) -> Floats:
         """Return the wealth after each of these tests if none of them rejects, shape (m,)."""
 
     @abstractmethod
-    def skip(self, log_p: Floats, weight: Floats | None = None) -> None:
+    def skip(self, log_p: Floats) -> None:
         """Record tests that did not reject."""
 
     @abstractmethod
-    def _reject(self, log_p: Floats, weight: Floats | None) -> None:
-        """Record a test that rejected; arrays of one element."""
+    def _reject(self, log_p: float) -> None:
+        """Record a test that rejected."""
 
-    def level(self, weight: float | None = None) -> float:
-        """Return the log level of the next test.
-
-        Parameters
-        ----------
-        weight : float, optional
-            Its weight.
-
-        Returns
-        -------
-        float
-        """
+    def level(self) -> float:
+        """Return the log level of the next test."""
         with np.errstate(divide="ignore"):  # a wealth near 0 gives a level near 0
-            return float(self.levels(np.zeros(1), *_array(weight))[0])
+            return float(self.levels(np.zeros(1))[0])
 
-    def update(self, rejected: bool, log_p: float, weight: float | None = None) -> None:
+    def update(self, rejected: bool, log_p: float) -> None:
         """Record the outcome of the next test.
 
         Parameters
@@ -97,24 +81,19 @@ class SpendingRule(BaseEstimator, ABC):  # type: ignore[misc]
         rejected : bool
         log_p : float
             Its log p-value.
-        weight : float, optional
-            Its weight.
         """
-        one = np.array([float(log_p)])
         if rejected:
-            self._reject(one, *(_array(weight) or (None,)))
+            self._reject(float(log_p))
         else:
-            self.skip(one, *_array(weight))
+            self.skip(np.array([float(log_p)]))
 
-    def decide(self, log_p: Floats, weight: Floats | None = None) -> NDArray[np.bool_]:
+    def decide(self, log_p: Floats) -> NDArray[np.bool_]:
         """Test p-values in order.
 
         Parameters
         ----------
         log_p : ndarray of shape (m,), float64
             Their logarithms.
-        weight : ndarray of shape (m,), float64, optional
-            Their weights.
 
         Returns
         -------
@@ -132,29 +111,22 @@ class SpendingRule(BaseEstimator, ABC):  # type: ignore[misc]
         start, width = 0, 64
         while start < len(log_p):
             part = log_p[start : start + width]
-            own = () if weight is None else (weight[start : start + width],)
             with np.errstate(divide="ignore"):
-                hits = np.flatnonzero(part <= self.levels(part, *own))
+                hits = np.flatnonzero(part <= self.levels(part))
             n = int(hits[0]) if len(hits) else len(part)
-            self.skip(part[:n], *(one[:n] for one in own))
+            self.skip(part[:n])
             if len(hits):
-                self.update(True, part[n], *(one[n] for one in own))
+                self._reject(float(part[n]))
                 rejected[start + n] = True
             width = 64 if len(hits) else min(2 * width, _PART)
             start += n + 1 if len(hits) else n
         return rejected
 
 
-def _array(weight: float | None) -> tuple[Floats, ...]:
-    return () if weight is None else (np.array([float(weight)]),)
-
-
 class ChargingRule(SpendingRule):
-    """A rule that charges tests to alpha, on a clock that only some of them advance, by their weight."""
+    """A rule that charges tests to alpha, on a clock that only some of them advance."""
 
     alpha: float
-    weighted = True
-    clock_: int | float
 
     def start(self) -> Self:
         """Validate the parameters and reset."""
@@ -173,7 +145,7 @@ class ChargingRule(SpendingRule):
         return float(self.alpha) - self.spent_
 
     @abstractmethod
-    def _levels(self, log_p: Floats, weight: Floats | None) -> Floats:
+    def _levels(self, log_p: Floats) -> Floats:
         """Return the levels of the next tests as long as none rejects."""
 
     def _ticks(self, log_p: Floats) -> NDArray[np.bool_]:
@@ -184,28 +156,20 @@ class ChargingRule(SpendingRule):
         """Return the contribution of each test without rejection to the estimate of the false discoveries."""
         return levels
 
-    def _clocks(self, log_p: Floats, weight: Floats | None) -> NDArray[Any]:
+    def _clocks(self, log_p: Floats) -> NDArray[np.int64]:
         """Return the clock at each of the next tests."""
-        ticks = self._ticks(log_p)[:-1]
-        if weight is None:
-            return self.clock_ + np.cumsum(np.concatenate([[0], ticks]), dtype=np.int64)
-        # Summed in this order, so that any batching gives the same bits.
-        return np.cumsum(np.concatenate([[self.clock_], ticks * weight[:-1]]))
+        return self.clock_ + np.cumsum(np.concatenate([[0], self._ticks(log_p)[:-1]]), dtype=np.int64)
 
-    def _advance(self, log_p: Floats, weight: Floats | None) -> None:
-        last = self._ticks(log_p)[-1:] * (1 if weight is None else weight[-1:])
-        self.clock_ = (self._clocks(log_p, weight)[-1:] + last).sum().item() if len(log_p) else self.clock_
-
-    def levels(self, log_p: Floats, weight: Floats | None = None) -> Floats:
+    def levels(self, log_p: Floats) -> Floats:
         """Return the log levels of the next tests as long as none rejects."""
-        return np.log(self._levels(log_p, weight))
+        return np.log(self._levels(log_p))
 
-    def wealths(self, log_p: Floats, weight: Floats | None = None) -> Floats:
+    def wealths(self, log_p: Floats) -> Floats:
         """Return the wealth after each of these tests if none of them rejects."""
-        costs = self._costs(self._levels(log_p, weight), log_p)
+        costs = self._costs(self._levels(log_p), log_p)
         return self.wealth_ - np.cumsum(costs)
 
-    def skip(self, log_p: Floats, weight: Floats | None = None) -> None:
+    def skip(self, log_p: Floats) -> None:
         """Record tests that did not reject."""
-        self.spent_ += float(self._costs(self._levels(log_p, weight), log_p).sum())
-        self._advance(log_p, weight)
+        self.spent_ += float(self._costs(self._levels(log_p), log_p).sum())
+        self.clock_ += int(np.count_nonzero(self._ticks(log_p)))

@@ -10,6 +10,7 @@ files       existing, new and renamed files
 file        one file: the position up to which it was read, and its identity
 text        rows of a growing text file, or of standard input
 parquet     rows of a Parquet file
+kafka       rows of Kafka topics
 position    validation of saved positions
 row_numbers detection of new rows by the numbers of their producer
 pending     rows with delayed labels, which arrive in another row of the same key

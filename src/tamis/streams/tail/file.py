@@ -67,6 +67,10 @@ class FollowedFile:
         """Return whether the open file is known to have another name now."""
         return False
 
+    def place(self, rows: Any) -> str:
+        """Return where a single row is, apart from its number."""
+        return self.name
+
     def n_waiting(self) -> int:
         """Return the number of bytes of an incomplete row."""
         return 0

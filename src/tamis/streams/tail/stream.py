@@ -7,7 +7,7 @@ import os
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tamis._interrupts import raise_asynchronous
@@ -23,6 +23,7 @@ from tamis.streams.tables import ParquetTable, Table, split_markers
 from tamis.streams.tail.bad_rows import BadRows
 from tamis.streams.tail.decoder import DecoderState, RowDecoder
 from tamis.streams.tail.files import FollowedFiles, Part
+from tamis.streams.tail.kafka import FollowedTopics, is_kafka
 from tamis.streams.tail.parquet import FollowedParquet
 from tamis.streams.tail.pending import PendingRows
 from tamis.streams.tail.position import check_position, invalid_position
@@ -74,6 +75,9 @@ def follow_files(
     dead_letters: str | os.PathLike[str] | None = None,
     label_key: str | None = None,
     max_waiting: int = 100_000,
+    labels: str | None = None,
+    schema: Sequence[str] = (),
+    client: Mapping[str, Any] | None = None,
     judge: Judge | None = None,
 ) -> FollowedStream:
     r"""Open an unbounded stream, which waits for rows that do not exist yet.
@@ -84,7 +88,8 @@ def follow_files(
         A file that grows; a folder, or a pattern such as ``"parts/*.csv"``, whose files are read in the order of their
         names as they appear, and as they grow; or ``"-"``, standard input. CSV (parts may be compressed: .gz, .bz2,
         .xz), JSON objects one per line, or Parquet. A row is complete when its newline exists, or when a later file
-        exists.
+        exists. Or a topic, ``"kafka://host[:port]/topic"``, whose messages are JSON objects or Avro records; those of
+        all partitions are read in the order of their timestamps.
     label, format, delimiter, decimal, encoding, header, na
         As for :func:`open_file`.
     categorical, drop, missing, times, time_format, drop_unlabelled, clock
@@ -108,6 +113,14 @@ def follow_files(
         returned unchanged.
     max_waiting : int, default=100_000
         Maximum number of rows with delayed labels, at least 1; beyond it, the oldest are dropped.
+    labels : str, optional
+        Name of a topic of the delayed labels, with their keys in the column `label_key`; its messages may also be plain
+        labels. A key that a message lacks, in either topic, is the key of the message.
+    schema : sequence of str, default=()
+        Files with the Avro schemas of topics, for all topics or as ``"TOPIC=FILE"``; by default, messages are JSON, or
+        Avro files that contain their schema.
+    client : dict, optional
+        Further settings of the Kafka client (librdkafka), such as ``{"security.protocol": "SSL"}``.
     judge : callable, optional
         Called with the first batch as a :class:`tamis.streams.tables.Table`; returns further options of the columns,
         such as ``{"drop": [...]}``.
@@ -158,6 +171,7 @@ def follow_files(
     return FollowedStream(
         os.fspath(path), label, written, how, format=format, header=header, number=number, idle=idle,
         dead_letters=dead_letters, label_key=label_key, max_waiting=int(max_waiting), judge=judge,
+        kafka={"labels": labels, "schema": list(schema), "client": dict(client or {})},
     )  # fmt: skip
 
 
@@ -189,12 +203,20 @@ class FollowedStream(Stream):
         label_key: str | None,
         max_waiting: int,
         judge: Judge | None,
+        kafka: dict[str, Any],
     ) -> None:
         self.path, self._label, self._written, self._how = path, label, written, how
         self._format, self._header, self._number = format, header, number
         self._idle, self._judge = idle, judge
         self._label_key, self._max_waiting = label_key, max_waiting
-        self.is_pipe = path == "-"
+        self.is_pipe, self._kafka = path == "-", kafka
+        if not is_kafka(path) and any(kafka.values()):
+            name = next(name for name, value in kafka.items() if value)
+            raise ValueError(f"{name}={kafka[name]!r} is for Kafka: follow 'kafka://host/topic'.")
+        if is_kafka(path) and format not in (None, "json"):
+            raise ValueError(
+                f"format={format!r} is for files: messages of Kafka are JSON, or Avro with a schema."
+            )
         if number is not None and not self.is_pipe:
             raise ValueError(
                 f"number={number!r} is for standard input: the rows of a file are identified by their position."
@@ -211,7 +233,13 @@ class FollowedStream(Stream):
         known = position or {"counts": {}, "last": None, "notes": [], "places": {}}
         max_lines = self._written["max_quoted_lines"] or MAX_LINES
         skips = {"skips_long_lines": self._bad.is_enabled}
-        self._files = FollowedFiles(self.path, self._format, self._header, max_lines, **skips)
+        self._files = (
+            FollowedTopics(
+                self.path, self._label, self._label_key, **self._kafka, skips_bad=self._bad.is_enabled
+            )
+            if is_kafka(self.path)
+            else FollowedFiles(self.path, self._format, self._header, max_lines, **skips)
+        )
         self._pipe = StandardInput(self._header, max_lines, **skips) if self.is_pipe else None
         self._current: Part | None = self._pipe
         self._counts = Counter(known["counts"])
@@ -240,6 +268,7 @@ class FollowedStream(Stream):
             "header": self._header, "number": self._number, **self._how,
             **({} if self._delayed is None else {"label_key": self._label_key, "max_waiting": self._max_waiting}),
             **{name: list(value) if isinstance(value, tuple) else value for name, value in options.items()},
+            **{name: self._kafka[name] for name in ("labels", "schema") if self._kafka[name]},
         }  # fmt: skip
 
     def _title(self) -> str:
@@ -586,13 +615,14 @@ class FollowedStream(Stream):
                 )
         except StreamError as error:
             self._decoder.rollback(known)
-            if not self._bad.is_enabled and (self._delayed is None or len(rows) == 1):
-                raise  # rows were skipped: only a single row has the position in the message
+            has_numbers = self._delayed is None and not is_kafka(self.path)
+            if not self._bad.is_enabled and (has_numbers or len(rows) == 1):
+                raise  # rows were skipped, or have offsets: only a single row has the position in the message
             if len(rows) > 1:
                 half = len(rows) // 2
                 first = self._decode(part, rows[:half], before)
                 return first + self._decode(part, rows[half:], before + half)
-            self._bad.put(part.name, before + 1, str(error), part.row_text(rows))
+            self._bad.put(part.place(rows), before + 1, str(error), part.row_text(rows))
             self._counts["bad"] += 1
             if isinstance(rows[0], BadLine):
                 self._warn(part.name, f"{error} This line was skipped; further ones are only counted as bad.")

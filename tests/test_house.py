@@ -431,8 +431,10 @@ def imports(path: Path) -> list[tuple[str, bool]]:
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
 def test_only_the_core_is_imported_with_a_module(path: Path) -> None:
     at_once = {name for name, at_import in imports(path) if at_import}
-    # A command is imported once typer and rich are found; an adapter by who has its library.
-    more = {"cli": {"typer", "rich"}, "adapters": {path.stem}}.get(path.parent.name, set())
+    # A command and what it prints are imported once typer and rich are found; an adapter by who has its library.
+    more = {"cli": {"typer", "rich"}, "terminal": {"rich"}, "adapters": {path.stem}}.get(
+        path.parent.name, set()
+    )
     assert at_once <= (CORE if path.name == "__init__.py" else CORE | more)
 
 

@@ -14,8 +14,9 @@ from typing import Any, TypeAlias
 
 from tamis._validation import short_repr
 from tamis.errors import StreamError
+from tamis.streams.arrow import pa
 from tamis.streams.source import Source
-from tamis.streams.tables import Table, pyarrow_module
+from tamis.streams.tables import Table
 
 Row: TypeAlias = "list[str | None] | dict[int, str | None]"  # a sparse row contains only its explicit values
 
@@ -36,7 +37,6 @@ class ARFFTable(Table):
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
-        pyarrow_module("pyarrow.csv")
         self._columns: list[tuple[str, str | list[str]]] = []  # name, and type or declared values
         self._head: Iterator[bytes] | None = None
         lines = self._lines()
@@ -118,8 +118,6 @@ class ARFFTable(Table):
             yield self._parse_block(block, number), len(block)
 
     def _parse_block(self, block: list[bytes], before: int) -> list[Any]:
-        import pyarrow as pa
-
         rows = [self._parse_row(line, before + i + 1) for i, line in enumerate(block)]
         types = {float: pa.float64(), datetime.fromisoformat: pa.timestamp("us"), Decimal: None}
         columns = []

@@ -22,6 +22,7 @@ import numpy as np
 
 from tamis._validation import short_repr, warn_of_rounding
 from tamis.errors import StreamError
+from tamis.streams.arrow import csv, kinds, pa, pc
 from tamis.streams.converted import LONGEST_LINE, AlignedRows, JSONRows, is_json
 from tamis.streams.dialect import (
     ALIGNED,
@@ -48,7 +49,7 @@ from tamis.streams.dialect import (
 )
 from tamis.streams.quotes import MAX_LINES, first_unclosed, quoted_spans, row_ends
 from tamis.streams.source import Source
-from tamis.streams.tables import Head, Table, pyarrow_module, schema_types, split_markers
+from tamis.streams.tables import Head, Table, schema_types, split_markers
 
 _BLOCK_BYTES = 1 << 20
 _PADDED = ("{}", " {}", "{} ", " {} ")
@@ -81,10 +82,9 @@ class CSVTable(Table):
 
     def __init__(self, source: Source, **options: Any) -> None:
         super().__init__(source, **options)
-        self._csv = pyarrow_module("pyarrow.csv")
         self._header = bool(options["header"])
         given, markers = split_markers(options.get("na") or ())
-        words = [*self._csv.ConvertOptions().null_values, *_MISSING, *given]
+        words = [*csv.ConvertOptions().null_values, *_MISSING, *given]
         self._na = [form.format(word) for form in _PADDED for word in words]
         # Columns in which any text is a missing value.
         self._numeric = [pattern for pattern, value in markers if value == "*"]
@@ -127,7 +127,7 @@ class CSVTable(Table):
         table = cls.__new__(cls)
         Table.__init__(table, source)
         table.__dict__.update({name: facts[name] for name in cls._facts})
-        table._csv, table._types = pyarrow_module("pyarrow.csv"), schema_types(facts["types"])
+        table._types = schema_types(facts["types"])
         table._first, table._block = None, b""
         return table
 
@@ -175,8 +175,6 @@ class CSVTable(Table):
 
     def _read_first(self, head: bytes) -> None:
         """Read the first block, twice if it has decimal commas or unusual date formats."""
-        import pyarrow as pa
-
         texts = self._texts(head)
         marks = {name: NumberFormat(values) for name, values in texts.items()}
         if self.options.get("decimal") is None:
@@ -229,9 +227,6 @@ class CSVTable(Table):
 
     def _texts(self, head: bytes) -> dict[str, list[str]]:
         """Read the first block, and return some distinct values of each text column."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         if not self.all_names:
             self._set_names(self._names_above(head))
             self.all_names = self.read_names = self._names
@@ -272,8 +267,6 @@ class CSVTable(Table):
         return pad_header(names, split_rows(rows, self.separator)) if self._header else names
 
     def _check_names(self) -> None:
-        import pyarrow.compute as pc
-
         names, columns = self.read_names, zip(self.read_names, self._first or (), strict=False)
         same = [
             pc.fill_null(pc.equal(column, name), False) for name, column in columns if column.type == "string"
@@ -295,8 +288,6 @@ class CSVTable(Table):
 
     def types(self) -> dict[str, Any]:
         """Return the Arrow type of each column in the first block."""
-        import pyarrow as pa
-
         kinds = dict(zip(self.names(), self._types, strict=True))
         return (
             kinds
@@ -327,9 +318,6 @@ class CSVTable(Table):
         only: list[str] | None = None,
     ) -> Any:
         """Return a block, or `only` some columns; without `names`, it begins with the header, if there is one."""
-        import pyarrow as pa
-
-        csv = self._csv
         parsers = [form for form in dict.fromkeys(self.time_formats.values()) if form]
         return csv.read_csv(
             pa.BufferReader(block),
@@ -433,8 +421,6 @@ class CSVTable(Table):
 
     def _column_types(self) -> dict[str, Any]:
         """Return the column types: integers are read as float64 and labels as text, since decimals may appear late."""
-        import pyarrow as pa
-
         types = dict(zip(self.read_names, self._types, strict=True))
         for name, kind in types.items():
             if name in self.text or (name == self.label and self.labels):
@@ -488,12 +474,10 @@ class CSVTable(Table):
 
     def names_in(self, row: bytes) -> list[str]:
         """Return the names in a header row; x0, x1, ... if rows have no header."""
-        import pyarrow as pa
-
-        read = self._csv.read_csv(
+        read = csv.read_csv(
             pa.BufferReader(row),
-            self._csv.ReadOptions(block_size=len(row) + 1, autogenerate_column_names=not self._header),
-            self._csv.ParseOptions(delimiter=self.separator, newlines_in_values=True),
+            csv.ReadOptions(block_size=len(row) + 1, autogenerate_column_names=not self._header),
+            csv.ParseOptions(delimiter=self.separator, newlines_in_values=True),
         ).column_names  # fmt: skip
         if not self._header:
             return [f"x{i}" for i in range(len(read))]
@@ -533,17 +517,12 @@ class CSVTable(Table):
     @functools.cached_property
     def _integers(self) -> list[int]:
         """Positions of the columns that began as integers, except those already warned about."""
-        import pyarrow as pa
-
         texts = self.text | {self.label}
         kinds = zip(self.names(), self._types, strict=True)
         return [j for j, (name, kind) in enumerate(kinds) if pa.types.is_integer(kind) and name not in texts]
 
     def _warn_of_rounding(self, columns: list[Any], block: bytes, known: list[str] | None) -> None:
         """Warn once for each integer column that float64 rounds; only such columns are parsed a second time."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         for j in list(self._integers):
             if columns[j].type != pa.float64():
                 continue
@@ -560,16 +539,12 @@ class CSVTable(Table):
 
     def _trim(self, columns: list[Any]) -> list[Any]:
         """Return columns without the blanks around texts, if there are blanks around the names."""
-        import pyarrow.compute as pc
-
         if not self._is_padded:
             return columns
         return [pc.utf8_trim(column, BLANKS) if column.type == "string" else column for column in columns]
 
     def _unquote(self, columns: list[Any]) -> list[Any]:
         """Return columns without the apostrophes by which tables of Tamis prevent evaluation in spreadsheets."""
-        import pyarrow.compute as pc
-
         if tuple(self.read_names[:2]) != RANKING:
             return columns
         return [
@@ -579,8 +554,6 @@ class CSVTable(Table):
 
     def _plain(self, column: Any, name: str) -> tuple[Any, int | None]:
         """Return numbers as text that Arrow converts, and the position of the first value that is none."""
-        import pyarrow.compute as pc
-
         sign, decimal = self.grouped.get(name, ""), self.decimals.get(name, self.decimal)
         mark, group = re.escape(decimal), GROUPS[decimal]
         is_grouped = name in self.grouped
@@ -626,8 +599,6 @@ class CSVTable(Table):
 
     def _first_labels(self) -> Any:
         """Return the labels of the first block as text."""
-        import pyarrow as pa
-
         if self._first is None:
             return pa.array([], pa.string())
         column = self._parse(self._block, {self.label: pa.string()}, only=[self.label]).column(0)
@@ -635,9 +606,6 @@ class CSVTable(Table):
 
     def _detect_labels(self) -> tuple[str, bool]:
         """Return how labels are read, an attribute of :class:`Table`, and whether all are whole numbers."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         kind = self.types().get(self.label, pa.string())
         if not self.label:
             return "", False
@@ -658,9 +626,6 @@ class CSVTable(Table):
 
     def _parse_labels(self, column: Any, row: int) -> Any:
         """Return labels in their kind: integers of up to 19 digits exactly, other numbers as float64."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         if self.labels in ("", "text"):
             return column
         if self.labels == "flags":
@@ -686,8 +651,6 @@ class CSVTable(Table):
 
     def mixed_columns(self) -> list[MixedColumn]:
         """Return the text columns whose values are mostly numbers or times, which must not be read as categories."""
-        import pyarrow as pa
-
         columns = []
         for name, kind, column in zip(self.names(), self._types, self._first or (), strict=False):
             if {name} & (self.text | self.durations | {self.label, *self.grouped}) or not pa.types.is_string(
@@ -774,8 +737,6 @@ class MixedColumn:
 
 
 def _is_number(kind: Any) -> bool:
-    import pyarrow.types as kinds
-
     return bool(kinds.is_integer(kind) or kinds.is_floating(kind))
 
 
@@ -788,9 +749,6 @@ def _are_durations(values: list[str]) -> bool:
 
 def _durations(column: Any) -> tuple[Any, int | None]:
     """Return durations of a text column, and the position of the first value that is none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     parts = pc.extract_regex(column, DURATION)
     if parts.null_count > column.null_count:
         return column, pc.index(pc.and_(parts.is_null(), column.is_valid()), True).as_py()
@@ -810,8 +768,6 @@ def _durations(column: Any) -> tuple[Any, int | None]:
 
 def _whole_numbers(plain: Any) -> Any:
     """Return numbers as int64, or as decimals if they are larger; None if one is not whole."""
-    import pyarrow as pa
-
     for kind in (pa.int64(), pa.decimal128(38)):
         with contextlib.suppress(pa.ArrowInvalid):
             return plain.cast(kind)

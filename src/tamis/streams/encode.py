@@ -22,6 +22,7 @@ from tamis._validation import (
 from tamis._validation.arrays import is_numeric
 from tamis.base.categories import MAX_CATEGORIES, CategoryCodes, check_categories
 from tamis.errors import DataError, StreamError
+from tamis.streams.arrow import kinds, pa
 
 _EPOCH = dt.datetime(1970, 1, 1)
 
@@ -113,9 +114,6 @@ class ColumnEncoder:
         StreamError
             If a number is missing (and `missing` is "error") or infinite, or the type is none of the above.
         """
-        import pyarrow as pa
-        import pyarrow.types as kinds
-
         kind = column.type
         if is_text(kind) and kinds.is_dictionary(kind):
             self._codes.encode(column.dictionary.to_pylist())  # the order of the declaration
@@ -295,9 +293,6 @@ def _clock(zone: Any) -> str:
 
 
 def _seconds(column: Any) -> Floats:
-    import pyarrow as pa
-    import pyarrow.types as kinds
-
     to = pa.time64("us") if kinds.is_time(column.type) else pa.timestamp("us")
     to = pa.duration("us") if kinds.is_duration(column.type) else to
     return _to_float(column.cast(to, safe=False).cast(pa.int64())) / 1e6
@@ -310,8 +305,6 @@ def is_text(kind: Any) -> bool:
     >>> is_text(pa.string()), is_text(pa.dictionary(pa.int32(), pa.int64())), is_text(pa.float64())
     (True, True, False)
     """
-    import pyarrow.types as kinds
-
     return bool(kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_dictionary(kind))
 
 
@@ -322,8 +315,6 @@ def time_parts(kind: Any) -> tuple[str, ...]:
     >>> time_parts(pa.timestamp("s")), time_parts(pa.date32()), time_parts(pa.float64())
     (('year', 'weekday', 'hour'), ('year', 'weekday'), ())
     """
-    import pyarrow.types as kinds
-
     if kinds.is_timestamp(kind):
         return ("year", "weekday", "hour")
     if kinds.is_date(kind):

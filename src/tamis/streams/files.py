@@ -29,6 +29,7 @@ from tamis._validation import (
 )
 from tamis.errors import StreamError
 from tamis.streams.arff import ARFFTable
+from tamis.streams.arrow import kinds
 from tamis.streams.csv_table import CSVTable
 from tamis.streams.encode import ColumnEncoder, is_text
 from tamis.streams.quotes import MAX_LINES, check_max_quoted_lines
@@ -480,8 +481,6 @@ class TableStream(FileStream):
 
     def label_values(self, labels: Any) -> Array:
         """Return labels without missing values as an array."""
-        import pyarrow.types as kinds
-
         kind = labels.type
         if kinds.is_dictionary(kind):
             labels, kind = labels.dictionary_decode(), kind.value_type

@@ -14,9 +14,13 @@ from shlex import quote
 from typing import Any, TypeAlias
 from unicodedata import normalize
 
+import numpy as np
+import scipy.sparse as sp
+
 from tamis._interrupts import raise_asynchronous
 from tamis._validation import as_list
 from tamis.base.html_repr import html_repr
+from tamis.streams.arrow import kinds, pc
 from tamis.streams.csv_table import CSVTable
 from tamis.streams.dialect import fitting_time_formats
 from tamis.streams.encode import is_text, time_parts
@@ -252,9 +256,6 @@ def profile_table(
 
 def profile_stream(stream: Stream) -> TableProfile:
     """Profile the first rows of a stream that is not a table: arrays, a named data set, svmlight."""
-    import numpy as np
-    import scipy.sparse as sp
-
     X, y = stream.take(_ROWS)
     described = stream.describe()
     profile = TableProfile(str(described.get("name") or described.get("path") or "rows"), n_rows=len(y))
@@ -299,9 +300,6 @@ def _note_renamed(profile: TableProfile, table: Table) -> None:
 
 def _profile_column(name: str, column: Any, text: set[str]) -> ColumnProfile:
     """Return the profile of a column of Arrow values."""
-    import pyarrow.compute as pc
-    import pyarrow.types as kinds
-
     if kinds.is_dictionary(column.type):
         column = column.dictionary_decode()
     present = column.drop_null()
@@ -324,16 +322,11 @@ def _profile_column(name: str, column: Any, text: set[str]) -> ColumnProfile:
 
 
 def _is_time(kind: Any) -> bool:
-    import pyarrow.types as kinds
-
     return bool(time_parts(kind)) or kinds.is_duration(kind)
 
 
 def _kind_of_values(name: str, present: Any, n_unique: int, *, has_missing: bool) -> tuple[str, str]:
     """Return the kind of a column with two or more distinct values, and a note."""
-    import pyarrow.compute as pc
-    import pyarrow.types as kinds
-
     kind, n = present.type, len(present)
     if kinds.is_boolean(kind):
         return "flag", ""
@@ -368,8 +361,6 @@ def _short_text(value: Any) -> str:
 
 def _identifier_reason(name: str, column: Any) -> str:
     """Return why a column of distinct numbers is an identifier; "" if it may be a feature."""
-    import numpy as np
-
     values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
     if not np.isfinite(values).all() or (values != np.floor(values)).any():
         return ""
@@ -380,8 +371,6 @@ def _identifier_reason(name: str, column: Any) -> str:
 
 def _are_repeated_identifiers(name: str, column: Any) -> bool:
     """Return whether numbers that repeat are identifiers, by the name of their column or their size."""
-    import numpy as np
-
     values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
     if not np.isfinite(values).all() or (values != np.floor(values)).any():
         return False
@@ -391,8 +380,6 @@ def _are_repeated_identifiers(name: str, column: Any) -> bool:
 
 
 def _profile_dense_column(name: str, values: Any, is_category: bool) -> ColumnProfile:
-    import numpy as np
-
     there = values[~np.isnan(values)]
     different = np.unique(there)
     kind = ("empty", "constant")[len(different)] if len(different) < 2 else "number"
@@ -409,9 +396,6 @@ def _profile_dense_column(name: str, values: Any, is_category: bool) -> ColumnPr
 def _check_label(
     profile: TableProfile, head: Head, names: list[str], *, classes: bool, drop_unlabelled: bool
 ) -> None:
-    import pyarrow.compute as pc
-    import pyarrow.types as kinds
-
     if profile.label is None:
         likely = [column.name for column in profile.columns if _may_be_label(column, profile.n_rows)]
         guess = next((name for name in likely if _LABEL_NAME.fullmatch(name)), likely[-1] if likely else None)
@@ -583,9 +567,6 @@ def _exclude_columns(
 
 def _check_missing(profile: TableProfile, head: Head, apart: set[Any], missing: str) -> None:
     """Report columns with missing or infinite numbers."""
-    import pyarrow.compute as pc
-    import pyarrow.types as kinds
-
     holes, infinite = [], []
     for seen, column in zip(profile.columns, head.columns, strict=True):
         if seen.name in apart or seen.kind in ("label", "category", "text", "identifier", "unreadable"):
@@ -617,8 +598,6 @@ def _check_missing(profile: TableProfile, head: Head, apart: set[Any], missing: 
 
 def _note_copies(profile: TableProfile, head: Head, gone: set[str]) -> None:
     """Note columns that duplicate an earlier one."""
-    import pyarrow.types as kinds
-
     first: dict[bytes, str] = {}
     copies: dict[str, list[str]] = {}
     for seen, column in zip(profile.columns, head.columns, strict=True):
@@ -691,8 +670,6 @@ def _label_codes(profile: TableProfile, head: Head) -> _Codes | None:
 
 def _as_floats(column: Any) -> Any:
     """Return numbers, or the codes of categories and times, as float64; NaN where a value is missing."""
-    import pyarrow.types as kinds
-
     if not (kinds.is_floating(column.type) or kinds.is_integer(column.type)):
         column = (column if kinds.is_dictionary(column.type) else column.dictionary_encode()).indices
     return column.to_numpy(zero_copy_only=False).astype("float64")
@@ -700,8 +677,6 @@ def _as_floats(column: Any) -> Any:
 
 def _suggest_markers(profile: TableProfile, head: Head, apart: set[str], codes: _Codes | None) -> None:
     """Suggest to treat numbers such as -999 as missing values, unless that hides their relation to the label."""
-    import numpy as np
-
     found: dict[float, list[tuple[str, str]]] = {}
     others: set[float] = set()
     for seen, column in zip(profile.columns, head.columns, strict=True):
@@ -726,8 +701,6 @@ def _suggest_markers(profile: TableProfile, head: Head, apart: set[str], codes: 
 
 def _markers_in(values: Any) -> list[float]:
     """Return the extreme values that stand for a missing one: of their form, and far from all others."""
-    import numpy as np
-
     distinct, counts = np.unique(values, return_counts=True)
     pairs = list(zip(distinct.tolist(), counts.tolist(), strict=True))
     sides = [
@@ -753,7 +726,6 @@ def _markers_in(values: Any) -> list[float]:
 
 def _is_better_missing(values: Any, marker: float, codes: Any) -> bool:
     """Return whether the mean in place of a marker says as much about the classes as the marker does."""
-    import numpy as np
 
     def explained(x: Any) -> float:
         means = np.bincount(codes, weights=x) / np.maximum(np.bincount(codes), 1)
@@ -805,8 +777,6 @@ def _note_leak(
     profile: TableProfile, seen: ColumnProfile, values: Any, y: Any, classes: list[Any], *, is_sorted: bool
 ) -> None:
     """Note that a column reveals the label by its values, or by where they are missing."""
-    import numpy as np
-
     name = seen.name or _NAMELESS
     ask = f"(otherwise --drop {quote(seen.name)})"
     if seen.n_missing and (one := missingness_of(np.isnan(values), y)):

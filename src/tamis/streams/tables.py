@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tamis.streams.arrow import ipc, pa, parquet, pc
 from tamis.streams.dialect import unique_names
 from tamis.streams.encode import time_parts
 from tamis.streams.source import Source
@@ -87,8 +87,6 @@ class Table:
 
     def facts(self) -> dict[str, Any]:
         """Return the state of the table as plain values, from which later rows can be read without the first ones."""
-        import pyarrow as pa
-
         schema = pa.schema([(str(j), kind) for j, kind in enumerate(self._types)])
         return {name: getattr(self, name) for name in self._facts} | {
             "types": schema.serialize().to_pybytes()
@@ -109,8 +107,6 @@ class Table:
         self.source.finished = False
         if not blocks:
             return None
-        import pyarrow as pa
-
         columns = [pa.chunked_array(parts).combine_chunks() for parts in zip(*blocks, strict=True)]
         return Head(columns, n_rows, whole)
 
@@ -134,9 +130,6 @@ def split_markers(words: Iterable[str]) -> tuple[list[str], list[tuple[str, str]
 
 def without_markers(column: Any, markers: list[float]) -> Any:
     """Return a column of numbers in which some of them are missing values; other columns are unchanged."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     kind = column.type
     if not markers or not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
         return column
@@ -144,19 +137,9 @@ def without_markers(column: Any, markers: list[float]) -> Any:
     return pc.if_else(is_marker, pa.scalar(None, kind), column)
 
 
-def pyarrow_module(module: str) -> Any:
-    """Return a module of pyarrow, or raise an ImportError that names the extra."""
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        raise ImportError("Reading tables needs pyarrow: pip install 'tamis[cli]'.") from None
-
-
 def schema_types(schema: bytes) -> list[Any]:
     """Return the types of a serialized Arrow schema."""
-    import pyarrow as pa
-
-    return list(pyarrow_module("pyarrow.ipc").read_schema(pa.py_buffer(schema)).types)
+    return list(ipc.read_schema(pa.py_buffer(schema)).types)
 
 
 class SchemaTable(Table):
@@ -182,7 +165,6 @@ class ParquetTable(Table):
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
-        self._parquet = pyarrow_module("pyarrow.parquet")
         with source.reading() as raw, self._file(raw) as file:
             self._set_names(file.schema_arrow.names)
             self._types = list(file.schema_arrow.types)
@@ -190,7 +172,7 @@ class ParquetTable(Table):
 
     def _file(self, raw: Any) -> Any:
         # Buffered; otherwise a whole row group of each column is read at once, regardless of its size.
-        return self._parquet.ParquetFile(raw, pre_buffer=False, buffer_size=1 << 16)
+        return parquet.ParquetFile(raw, pre_buffer=False, buffer_size=1 << 16)
 
     def blocks(self) -> Iterator[tuple[list[Any], int]]:
         """Yield the columns of a block of rows, and how many rows it has."""
@@ -221,7 +203,7 @@ class ArrowTable(Table):
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
-        self._ipc = pyarrow_module("pyarrow.ipc")
+        self._ipc = ipc
         with source.reading() as file:
             schema = self._reader(file).schema
             self._set_names(schema.names)
@@ -231,7 +213,7 @@ class ArrowTable(Table):
         in_file = file.read(6) == b"ARROW1"  # otherwise a stream, which has no such magic
         file.seek(0)
         bounded = _BoundedFile(file, self.source.size)
-        return self._ipc.open_file(bounded) if in_file else self._ipc.open_stream(bounded)
+        return ipc.open_file(bounded) if in_file else ipc.open_stream(bounded)
 
     def blocks(self) -> Iterator[tuple[list[Any], int]]:
         """Yield the columns of a block of rows, and how many rows it has."""

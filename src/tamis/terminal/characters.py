@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.cells import cell_len
 
 WIDEST = 100  # columns: beyond that the eye loses the line
 
@@ -61,8 +62,6 @@ def printable(name: str) -> str:
 
 def width_of(names: Iterable[str], max_width: int) -> int:
     """Return the width of the longest name, at most `most`."""
-    from rich.cells import cell_len
-
     return min(max((cell_len(printable(name)) for name in names), default=0), max_width)
 
 

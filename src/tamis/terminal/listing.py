@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
 from tamis.terminal.characters import printable, width_of
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from tamis.catalog import Entry
 
 
 def show_entries(console: Console, heading: str, entries: Iterable[Entry]) -> None:
     """Print rows of the catalogue: name, summary, targets and inputs, publication."""
-    from rich.table import Table
-    from rich.text import Text
-
     console.print(Text(heading, style="bold"))
     grid = Table.grid(padding=(0, 3, 0, 0))
     grid.add_column(no_wrap=True, style="cyan")
@@ -36,9 +35,6 @@ def show_entries(console: Console, heading: str, entries: Iterable[Entry]) -> No
 
 def show_parameters(console: Console, entry: Entry, parameters: Iterable[dict[str, Any]]) -> None:
     """Print a description of a selector, and its parameters with their defaults."""
-    from rich.table import Table
-    from rich.text import Text
-
     console.print(Text(f"{entry.name} ({entry.key})", style="bold"))
     console.print(Text(f"{entry.title} {entry.paper}."))
     console.print()
@@ -54,9 +50,6 @@ def show_parameters(console: Console, entry: Entry, parameters: Iterable[dict[st
 
 def show_datasets(console: Console, rows: Iterable[dict[str, Any]], folder: str) -> None:
     """Print the named data sets."""
-    from rich.table import Table
-    from rich.text import Text
-
     items = list(rows)
     widest = width_of((row["name"] for row in items), 24)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
@@ -78,9 +71,6 @@ def show_datasets(console: Console, rows: Iterable[dict[str, Any]], folder: str)
 
 def show_streams(console: Console, rows: Iterable[dict[str, Any]]) -> None:
     """Print the streams with known relevant features."""
-    from rich.table import Table
-    from rich.text import Text
-
     items = list(rows)
     widest = width_of((row["name"] for row in items), 24)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")

@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from rich.console import Console, Group, RenderableType
+from rich.table import Table as Grid
+from rich.text import Text
 
-from tamis._validation import Floats
-from tamis.report.charts.chart import Chart, HeatStrip, Line, VerticalLines
+from tamis.report.charts.chart import Chart, Floats, HeatStrip, Line, VerticalLines
 from tamis.report.content import Cell, Figure, Meter, Score, Table, cell_text, flat, present
 from tamis.report.number_format import scientific
 from tamis.terminal.characters import MARKS, WIDEST, bar, printable, shades, spark, width_of
-
-if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-    from rich.text import Text
 
 _BAR, _LEAST = 24, 8  # columns of a bar, and of the narrowest text
 
@@ -35,8 +33,6 @@ def show(console: Console, result: Any, title: str | None = None, *, top: int = 
     top : int, default=20
         Maximum number of rows of a table or a chart.
     """
-    from rich.text import Text
-
     shown, width = present(result, title, is_brief=True), min(console.width, WIDEST)
     ascii_only = console.options.ascii_only
     heading = Text(_plain(shown.heading, ascii_only), style="bold", no_wrap=True, overflow="ellipsis")
@@ -72,9 +68,6 @@ def _main_parts(console: Console, sections: Sequence[Any], top: int, width: int)
 
 
 def _figures(figures: Sequence[Figure], ascii_only: bool) -> RenderableType:
-    from rich.table import Table as Grid
-    from rich.text import Text
-
     grid = Grid.grid(padding=(0, 3, 0, 0))
     grid.add_column(no_wrap=True, min_width=19)
     grid.add_column(justify="right", style="bold", no_wrap=True)
@@ -87,10 +80,6 @@ def _figures(figures: Sequence[Figure], ascii_only: bool) -> RenderableType:
 
 def _table(console: Console, of: Table, top: int, width: int) -> RenderableType:
     """Return the first rows of a table; names, texts and bars are cut or wrapped to the width."""
-    from rich.console import Group
-    from rich.table import Table as Grid
-    from rich.text import Text
-
     of = _fitting(of, of.rows[:top], width)
     grid, is_ascii = (
         Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim"),
@@ -149,8 +138,6 @@ def _widths(of: Table, rows: Sequence[Sequence[Cell]], width: int) -> list[int]:
 
 def _text(of: Cell, width: int = _BAR, ascii_only: bool = False) -> Text:
     """Return a cell of a table."""
-    from rich.text import Text
-
     if isinstance(of, Meter):
         label = f" {of.label}" if of.label else ""
         length = max(width - len(label), 1)
@@ -196,10 +183,6 @@ def _plain(text: str, ascii_only: bool = False) -> str:
 
 def _strips(console: Console, of: Chart, top: int, width: int) -> RenderableType:
     """Return a line for each row of a chart, darker where its value is larger; an event divides the shares."""
-    from rich.console import Group
-    from rich.table import Table as Grid
-    from rich.text import Text
-
     strip = next(mark for mark in of.marks if isinstance(mark, HeatStrip) and mark.shares is not None)
     events = [
         mark for mark in of.marks if isinstance(mark, VerticalLines) and mark.name and len(mark.at) == 1
@@ -247,9 +230,6 @@ def _heading(width: int, share: float, words: str) -> str:
 
 def _lines(of: Chart, width: int) -> RenderableType:
     """Return a sparkline for each line of a chart, with its range."""
-    from rich.table import Table as Grid
-    from rich.text import Text
-
     lines = [mark for mark in of.marks if isinstance(mark, Line) and np.isfinite(mark.y).any()]
     widest = width_of((line.name for line in lines), 24)
     grid = Grid.grid(padding=(0, 2, 0, 0))

@@ -8,6 +8,13 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.padding import Padding
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
 from tamis.terminal.characters import (
     MARKS,
     WIDEST,
@@ -22,10 +29,6 @@ from tamis.terminal.characters import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import Console, Group, RenderableType
-    from rich.table import Table
-    from rich.text import Text
-
     from tamis.evaluate import Step
 
 _N_SHOWN = 8  # features in the live display
@@ -85,8 +88,6 @@ class Watch:
 
     def __enter__(self) -> Self:
         if self._is_live:
-            from rich.live import Live
-
             self._live = Live(
                 get_renderable=self.display,
                 console=self.console,
@@ -167,10 +168,6 @@ class Watch:
 
     def display(self) -> Group:
         """Return the current display; its height stays constant during the run."""
-        from rich.console import Group
-        from rich.padding import Padding
-        from rich.text import Text
-
         width = min(self.console.width, WIDEST) - 4
         head = Text(self.title, style="bold", no_wrap=True, overflow="ellipsis")
         if self._step is None:
@@ -193,8 +190,6 @@ class Watch:
         return self.detail if time.monotonic() - self._began < 1 else wait
 
     def _figures(self, step: Step, width: int) -> Table:
-        from rich.table import Table
-
         grid = Table.grid(padding=(0, 3, 0, 0))
         grid.add_column(width=9, style="dim", no_wrap=True)
         grid.add_column(min_width=5, style="bold", no_wrap=True)
@@ -206,8 +201,6 @@ class Watch:
         return grid
 
     def _trend_line(self, width: int) -> Text:
-        from rich.text import Text
-
         trend = [value for value in self._trend if math.isfinite(value)]
         if self.console.options.ascii_only or not trend:
             return Text("")
@@ -224,9 +217,6 @@ class Watch:
         return _feature_table(top, set(names), self._widest, length, self.console.options.ascii_only)
 
     def _footer(self, width: int) -> Table:
-        from rich.progress_bar import ProgressBar
-        from rich.table import Table
-
         rate, left = self._pace()
         cells: list[tuple[RenderableType, int]] = [
             (f"{self.n_seen:,.0f} rows", 16),
@@ -267,9 +257,6 @@ def _feature_table(
     top: Iterable[tuple[str, float]], chosen: set[str], widest: int, length: int, ascii_only: bool
 ) -> Table:
     """Return names, scores and bars; a dot marks the selected features."""
-    from rich.table import Table
-    from rich.text import Text
-
     rows = list(top)
     highest = max((score for _, score in rows if math.isfinite(score)), default=0.0)
     dot, ring = MARKS[ascii_only]

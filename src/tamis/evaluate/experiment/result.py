@@ -25,6 +25,7 @@ from tamis.evaluate.prequential.remarks import is_imbalanced, is_uninformative
 from tamis.evaluate.prequential.result import Frame, PrequentialResult, arrow_table, native_frame
 from tamis.options import RunOptions
 from tamis.persistence import replace_file
+from tamis.streams.arrow import parquet
 
 EXPERIMENT, CELLS = "experiment.json", "cells"
 _PARTS = ("stream", "selector", "learner")
@@ -207,8 +208,6 @@ class ExperimentResult(ExperimentPresentation):
         return frame
 
     def _curve(self, i: int, column: str) -> tuple[Array, Array]:
-        import pyarrow.parquet as parquet
-
         path = self.folder / CELLS / str(self.cells["key"][i]) / "steps.parquet"
         check_choice("column", column, tuple(parquet.read_schema(path).names))
         table = parquet.read_table(path, columns=["n_seen", column])
@@ -321,8 +320,6 @@ class ExperimentResult(ExperimentPresentation):
 
     def write(self) -> Path:
         """Write `cells` as ``cells.parquet`` into the folder, and return the path; on an error nothing is written."""
-        import pyarrow.parquet as parquet
-
         path = self.folder / "cells.parquet"
         replace_file(path, lambda file: parquet.write_table(arrow_table(self.cells), file))
         return path
@@ -330,8 +327,6 @@ class ExperimentResult(ExperimentPresentation):
 
 def is_finished(folder: Path, key: str) -> bool:
     """Return whether a cell's result is complete."""
-    import pyarrow.parquet as parquet
-
     place = folder / CELLS / key
     try:
         for name in _FILES:

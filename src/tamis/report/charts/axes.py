@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tamis._validation import Floats
 from tamis.report.charts.chart import (
     Band,
     Bars,
     Chart,
+    Floats,
     HeatStrip,
     Line,
     Mark,

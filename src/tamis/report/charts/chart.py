@@ -18,13 +18,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._validation import Floats
 from tamis.report.number_format import count, power_of_ten, scientific, ticks
 
 # -- thinning to the resolution of a screen ----------------------------------------------------------------
 
 
 Column: TypeAlias = NDArray[Any]
+Floats: TypeAlias = NDArray[np.float64]
 
 
 def bucket_starts(n: int, at_most: int) -> NDArray[np.intp]:

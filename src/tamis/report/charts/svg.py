@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tamis._validation import Floats
 from tamis.report.charts.chart import (
     Axis,
     Band,
     Bars,
     Chart,
+    Floats,
     HeatStrip,
     Line,
     Mark,

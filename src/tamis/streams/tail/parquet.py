@@ -11,9 +11,10 @@ import numpy as np
 
 from tamis._interrupts import raise_asynchronous
 from tamis.errors import StreamError
+from tamis.streams.arrow import parquet
 from tamis.streams.dialect import unique_names
 from tamis.streams.encode import time_parts
-from tamis.streams.tables import Table, pyarrow_module
+from tamis.streams.tables import Table
 from tamis.streams.tail.file import WINDOW, FollowedFile, check_same_columns, digest
 
 __all__ = ["FollowedParquet"]
@@ -38,7 +39,7 @@ class FollowedParquet(FollowedFile):
             return True
         try:
             with open(self.name, "rb") as file:
-                opened = pyarrow_module("pyarrow.parquet").ParquetFile(self.name, pre_buffer=False)
+                opened = parquet.ParquetFile(self.name, pre_buffer=False)
                 inode, windows = os.fstat(file.fileno()).st_ino, _windows(file.fileno())
                 if os.stat(self.name).st_ino != inode:  # replaced meanwhile
                     return False

@@ -8,8 +8,6 @@ from typing import Any, BinaryIO
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["checksum", "file_checksum"]
-
 _BLOCK = 1 << 20  # bytes
 
 

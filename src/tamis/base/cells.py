@@ -24,6 +24,9 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._guard import ThreadSafe
 from tamis._validation import (
     Array,
+    Floats,
+    Ints,
+    Mask,
     Rows,
     as_column,
     as_numbers,
@@ -56,14 +59,11 @@ from tamis.base.row_sample import RowSample
 from tamis.base.session import Session, State, add_values, limits_of, outcome_of, session_number
 from tamis.errors import DataError
 
-__all__ = ["Acquisition", "CellClassifier", "missingness_text"]
-
 _CELLS = 1 << 20  # values times classes in memory at a time while rows are walked
 _NEW_CATEGORY = -1.0  # in encoded rows
 _NO_RESULT = -np.inf
 _WITHOUT_RESULT = np.int16(-2)  # code of both in `_cells`, where -1 is an unavailable value
 
-Floats = NDArray[np.float64]
 # For each acquisition: rows, positions, values, posteriors after it.
 Purchases = list[tuple[Array, Array, Array, Floats]]
 
@@ -74,7 +74,7 @@ class _Bill:
     trace: Purchases | None = None
 
     @functools.cached_property
-    def n_features(self) -> NDArray[np.int64]:
+    def n_features(self) -> Ints:
         return np.zeros(0, dtype=np.int64)
 
     @functools.cached_property
@@ -181,10 +181,10 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
     _target: NumericTarget | None = None  # levels of a numeric target
     missingness: str = "uninformative"
     missingness_: Missingness | None = None
-    _sizes: NDArray[np.int64]
-    _class_order: NDArray[np.int64]
+    _sizes: Ints
+    _class_order: Ints
     prior_: Floats
-    candidates_: NDArray[np.int64]
+    candidates_: Ints
     prices_: Floats
     target_name_: str = ""
     _ranges: Floats | None = None  # smallest and largest value of each candidate in `fit`, NaN for categories
@@ -216,7 +216,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
     accepts = Inputs(targets=("binary", "multiclass", "regression"))
     _numbers_count = False  # whether the state keeps the values themselves
     # During a fit with weights: the row that each row is a copy of, so that copies are held out together.
-    _origin: NDArray[np.int64] | None = None
+    _origin: Ints | None = None
     _sample: RowSample | None = None  # of the rows of `partial_fit`
     _n_fitted: int  # rows that the model was fitted to, and rows since
     _n_since: int
@@ -233,7 +233,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         """Return the codes of values of the candidates at these positions; -1 for NaN."""
 
     @abstractmethod
-    def _next(self, state: State) -> NDArray[np.int64]:
+    def _next(self, state: State) -> Ints:
         """Return the position to acquire for each row, or -1 to stop; may advance the state."""
 
     @abstractmethod
@@ -246,7 +246,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
             return self._tariff.own[position]
         return self._tariff.following(state.paid_or_known)[np.arange(len(position)), position]
 
-    def _start(self, n_rows: int, unavailable: NDArray[np.bool_] | None = None) -> State:
+    def _start(self, n_rows: int, unavailable: Mask | None = None) -> State:
         K = len(self.candidates_)
         if unavailable is None:
             unavailable = np.zeros((n_rows, 0), dtype=bool)
@@ -265,7 +265,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
     def _first_belief(self) -> Floats:
         return self.prior_
 
-    def _origin_of(self, rows: Array) -> NDArray[np.int64] | None:
+    def _origin_of(self, rows: Array) -> Ints | None:
         """Return the original of each row of a fit with repeated rows; None without weights."""
         return None if self._origin is None else self._origin[rows]
 
@@ -524,7 +524,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
     # -- read-outs -----------------------------------------------------------------------------------------
 
     @property
-    def n_features_used_(self) -> NDArray[np.int64]:
+    def n_features_used_(self) -> Ints:
         """Number of values acquired for each row of the last `predict`."""
         check_is_fitted(self)
         return self._bill.n_features
@@ -536,7 +536,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         return self._bill.cost
 
     def _walk(
-        self, X: Rows, trace: Purchases | None = None, unavailable: NDArray[np.bool_] | None = None,
+        self, X: Rows, trace: Purchases | None = None, unavailable: Mask | None = None,
         most_cells: int | None = None,
     ) -> State:  # fmt: skip
         """Acquire until every row stops; a batch of rows at a time, to bound the memory."""
@@ -560,7 +560,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         whole.posterior = np.concatenate([part.posterior for part in parts])
         return whole
 
-    def _walk_block(self, X: Rows, rows: Array, bill: _Bill, unavailable: NDArray[np.bool_] | None) -> State:
+    def _walk_block(self, X: Rows, rows: Array, bill: _Bill, unavailable: Mask | None) -> State:
         values, codes = self._cells(X, rows)
         state = self._start(len(rows), unavailable)
         alive = np.arange(len(rows))
@@ -693,9 +693,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
 
     # -- checks --------------------------------------------------------------------------------------------
 
-    def _unavailable(
-        self, columns: Any, n_rows: int, parameter: str = "unavailable"
-    ) -> NDArray[np.bool_] | None:
+    def _unavailable(self, columns: Any, n_rows: int, parameter: str = "unavailable") -> Mask | None:
         """Return which candidates are among columns or cells, shape (n_rows, K), or None if none is."""
         if columns is None:
             return None
@@ -740,7 +738,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         reject_nonfinite(X, names, allow_nan=True)
         return X
 
-    def _encode_labels(self, y: Array) -> NDArray[np.int64]:
+    def _encode_labels(self, y: Array) -> Ints:
         """Return the codes of labels, all of which occurred in `fit`, or the levels of numbers."""
         if self._target is not None:
             return self._target.codes(y)
@@ -813,7 +811,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         return tags
 
 
-def _ranges_of(X: Rows, columns: NDArray[np.int64], sizes: NDArray[np.int64]) -> Floats:
+def _ranges_of(X: Rows, columns: Ints, sizes: Ints) -> Floats:
     """Return the smallest and the largest value of columns, NaN for a category, and where there is none."""
     if sp.issparse(X):
         part = X[:, columns]
@@ -868,7 +866,7 @@ def _effective(n: int, fading: float) -> float:
     return float(n) if fading == 1.0 else (1.0 - fading**n) / (1.0 - fading)
 
 
-def _copies(sample_weight: Any, n_rows: int) -> NDArray[np.int64] | None:
+def _copies(sample_weight: Any, n_rows: int) -> Ints | None:
     """Return the rows to learn from, each as often as it counts; None for all rows once."""
     weight = as_weights(sample_weight, n_rows, some=True)
     return None if weight is None else repeated_rows(weight)

@@ -10,10 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._validation import as_array, as_rows, fill_masked, reject_non_array, warn_of_rounding
+from tamis._validation import Floats, as_array, as_rows, fill_masked, reject_non_array, warn_of_rounding
 from tamis.errors import DataError
-
-__all__ = ["Columns", "as_float64", "block_of", "by_column", "one_column", "without_missing"]
 
 Columns: TypeAlias = Any  # a float64 ndarray of shape (n_rows, m), or a CSC matrix
 _ROWS = 512  # copied at a time
@@ -68,7 +66,7 @@ def by_column(columns: Columns) -> Columns:
 
 
 def without_missing(
-    columns: Columns, missing: str, label: Callable[[int], str], weight: NDArray[np.float64] | None = None
+    columns: Columns, missing: str, label: Callable[[int], str], weight: Floats | None = None
 ) -> tuple[Columns, NDArray[np.int32]]:
     """Return imputed columns whose squares neither overflow nor vanish, and the number of missing values of each.
 
@@ -96,9 +94,7 @@ def without_missing(
     return columns, n_missing
 
 
-def _impute(
-    column: NDArray[np.float64], missing: str, name: str, weight: NDArray[np.float64] | None
-) -> tuple[NDArray[np.float64], int]:
+def _impute(column: Floats, missing: str, name: str, weight: Floats | None) -> tuple[Floats, int]:
     bad = ~np.isfinite(column)
     row = int(np.flatnonzero(bad)[0])
     if np.isinf(column).any():
@@ -135,16 +131,16 @@ def _unusual(columns: Columns) -> NDArray[np.intp]:
     return np.setdiff1d(unusual, empty, assume_unique=True)
 
 
-def _rescale(column: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rescale(column: Floats) -> Floats:
     """Return the column times a power of two that brings its largest value near 1 if its squares are out of range."""
     largest = float(np.nanmax(np.abs(column), initial=0.0))
     if largest == 0.0 or _VANISHING < largest * largest < 1.0 / _VANISHING:
         return column
-    scaled: NDArray[np.float64] = np.ldexp(column, -np.frexp(largest)[1])
+    scaled: Floats = np.ldexp(column, -np.frexp(largest)[1])
     return scaled
 
 
-def _put(columns: Columns, j: int, column: NDArray[np.float64]) -> None:
+def _put(columns: Columns, j: int, column: Floats) -> None:
     """Write a column with the same zeros as before."""
     if sp.issparse(columns):
         at = slice(columns.indptr[j], columns.indptr[j + 1])

@@ -11,12 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import short_repr
+from tamis._validation import Floats, Ints, Mask, short_repr
 from tamis.base.prices import Column, PriceList, Tariff, check_groups, own_costs, tariff_of
-
-__all__ = ["ColumnTerms", "name_to_position"]
 
 # Of the smallest positive price: what a free column counts as. It ranks before one of that price unless the latter is
 # 1000 times as relevant.
@@ -45,9 +42,9 @@ class ColumnTerms:
     (array([ True,  True,  True]), array([5.]))
     """
 
-    keep: NDArray[np.bool_]
-    group: NDArray[np.int64]
-    worth: NDArray[np.float64]
+    keep: Mask
+    group: Ints
+    worth: Floats
     tariff: Tariff | None
 
     @classmethod
@@ -78,19 +75,19 @@ class ColumnTerms:
                 worth = first.mean() / np.maximum(first, floor)
         return cls(kept, group, worth, tariff)
 
-    def per_price(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def per_price(self, scores: Floats) -> Floats:
         """Return how much more relevant each feature is than the least relevant one, per unit of its price."""
         return (scores - scores.min()) * self.worth
 
-    def complete(self, masks: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def complete(self, masks: Mask) -> Mask:
         """Return selections with the kept columns, and all columns of each group that is selected in part."""
         masks = masks | self.keep
         selected = np.zeros_like(masks)  # in the place of the first column of each group
         np.logical_or.at(selected.T, self.group, masks.T)
-        completed: NDArray[np.bool_] = selected[..., self.group]
+        completed: Mask = selected[..., self.group]
         return completed
 
-    def total(self, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def total(self, masks: Mask) -> Floats:
         """Return the price of each selection, shape (n_selections,); their sizes without prices."""
         if self.tariff is None:
             return masks.sum(axis=1).astype(np.float64)

@@ -24,6 +24,8 @@ from tamis._atomic import atomically, deliver_signals
 from tamis._guard import ThreadSafe
 from tamis._validation import (
     Array,
+    Floats,
+    Mask,
     as_column,
     as_list,
     as_table,
@@ -39,8 +41,6 @@ from tamis.base.declarations import Claims, Inputs
 from tamis.base.selector_mixin import SelectorMixin
 from tamis.base.trace import ACCEPTED, Trace, Verdicts
 from tamis.errors import DataError
-
-__all__ = ["ColumnSelector", "FeatureStream"]
 
 
 class _Before:
@@ -153,7 +153,7 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         Rows of weight 0 are left out, here and in the columns.
         """
 
-    def _consider(self, column: NDArray[np.float64]) -> Verdicts:
+    def _consider(self, column: Floats) -> Verdicts:
         """Decide about one column of shape (n_rows,)."""
         raise NotImplementedError(f"{type(self).__name__} must define _consider or _consider_block.")
 
@@ -217,7 +217,7 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         label = getattr(column, "name", None) if name is None else name
         return bool(self._fit_atomic(one_column(column), [label] if isinstance(label, str) else None)[0])
 
-    def offer_many(self, block: Any, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
+    def offer_many(self, block: Any, names: Sequence[str] | None = None) -> Mask:
         """Decide about the columns of a block in order, as if offered one at a time. If it raises, nothing has changed.
 
         Ctrl-C takes effect within the block, before its next 2 MB (32 MB of tall columns); nothing has changed then.
@@ -348,17 +348,15 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
             repeated_rows(self._row_weight) if self._counts_rows else np.flatnonzero(self._row_weight)
         ]
 
-    def _fit_atomic(self, columns: Any, names: list[str] | None) -> NDArray[np.bool_]:
-        accepted: NDArray[np.bool_] = atomically(
-            self, self._validate_and_offer, columns, names, before=_Before(self)
-        )
+    def _fit_atomic(self, columns: Any, names: list[str] | None) -> Mask:
+        accepted: Mask = atomically(self, self._validate_and_offer, columns, names, before=_Before(self))
         return accepted
 
-    def _validate_and_offer(self, columns: Any, names: list[str] | None) -> NDArray[np.bool_]:
+    def _validate_and_offer(self, columns: Any, names: list[str] | None) -> Mask:
         self.__dict__.pop("feature_names_in_", None)
         return self._offer_block(columns, names)
 
-    def _offer_block(self, columns: Any, names: list[str] | None) -> NDArray[np.bool_]:
+    def _offer_block(self, columns: Any, names: list[str] | None) -> Mask:
         n_rows, m = columns.shape
         if n_rows != self._n_rows:
             subject = (
@@ -382,7 +380,7 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         width = m if self._whole_blocks else max(1, _CELLS // n_rows, min(_COLUMNS, _MOST_CELLS // n_rows))
         yield from ((slice(start, min(start + width, m)), False) for start in range(0, m, width))
 
-    def _offer_part(self, columns: Any, names: list[str] | None, together: bool) -> NDArray[np.bool_]:
+    def _offer_part(self, columns: Any, names: list[str] | None, together: bool) -> Mask:
         columns = as_float64(columns, lambda j: self._label(names, j))
         if not (together or self._whole_blocks) and _COLUMNS * columns.shape[0] > _CELLS:
             columns = by_column(columns)
@@ -401,11 +399,9 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
             accepted[j : j + 1] = self._note(self._consider(column), own, n_missing[j : j + 1])
         return accepted
 
-    def _note(
-        self, verdicts: Verdicts, names: list[str] | None, n_missing: NDArray[np.int32]
-    ) -> NDArray[np.bool_]:
+    def _note(self, verdicts: Verdicts, names: list[str] | None, n_missing: NDArray[np.int32]) -> Mask:
         self._trace.append(self.n_offered_, names, verdicts, n_missing)
-        accepted: NDArray[np.bool_] = verdicts.decision == ACCEPTED
+        accepted: Mask = verdicts.decision == ACCEPTED
         if verdicts.dropped:
             self._kept = tuple(kept for kept in self._kept if kept[0] not in verdicts.dropped)
         entered = np.flatnonzero(accepted).tolist() if verdicts.entered is None else verdicts.entered
@@ -455,7 +451,7 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         check_is_fitted(self)
         return self._trace.records()
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
         mask = np.zeros(self.n_features_in_, dtype=bool)
         mask[[place for place, _ in self._kept]] = True

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-__all__ = ["html_repr"]
-
 _MOST = 20  # rows of a table
 _LONGEST, _FACT = 60, 1000  # characters of a cell, and of a fact
 

@@ -22,13 +22,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Array
-
-__all__ = ["Missingness", "complete_rows", "missingness_of"]
-
-Floats = NDArray[np.float64]
+from tamis._validation import Array, Floats, Ints, Mask
 
 _LEVEL = 0.01  # of the test of independence, over all columns
 _SHARE = 5  # groups of rows with donors of their own
@@ -58,11 +53,11 @@ class Missingness:
     """
 
     auc: float
-    columns: NDArray[np.int64]
+    columns: Ints
     recorded: Floats
 
 
-def missingness_of(X: Array, y: NDArray[np.int64], n_classes: int) -> Missingness | None:
+def missingness_of(X: Array, y: Ints, n_classes: int) -> Missingness | None:
     """Return how the class depends on which values were recorded; None if it does not, at a level of 1 %.
 
     >>> rng = np.random.default_rng(0)
@@ -98,7 +93,7 @@ def missingness_of(X: Array, y: NDArray[np.int64], n_classes: int) -> Missingnes
     return Missingness(_auc(known[:, some], y), differing, count[differing] / np.maximum(size, 1))
 
 
-def _auc(known: NDArray[np.bool_], y: NDArray[np.int64]) -> float:
+def _auc(known: Mask, y: Ints) -> float:
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -120,9 +115,7 @@ def _auc(known: NDArray[np.bool_], y: NDArray[np.int64]) -> float:
     return float(roc_auc_score(codes, shares, multi_class="ovr", average="weighted"))
 
 
-def complete_rows(
-    X: Array, y: NDArray[np.int64], sizes: NDArray[np.int64], origin: NDArray[np.int64] | None, seed: int
-) -> tuple[Floats, NDArray[np.int64]]:
+def complete_rows(X: Array, y: Ints, sizes: Ints, origin: Ints | None, seed: int) -> tuple[Floats, Ints]:
     """Return rows without missing values in columns that have any, and the group of each row, held out together.
 
     Parameters
@@ -174,7 +167,7 @@ def complete_rows(
     return rows, group
 
 
-def _groups(y: NDArray[np.int64], origin: NDArray[np.int64] | None) -> NDArray[np.int64]:
+def _groups(y: Ints, origin: Ints | None) -> Ints:
     """Return a group of each row, stratified by class; copies of a row share one."""
     _, first, back = np.unique(
         np.arange(len(y)) if origin is None else origin, return_index=True, return_inverse=True
@@ -186,9 +179,7 @@ def _groups(y: NDArray[np.int64], origin: NDArray[np.int64] | None) -> NDArray[n
     return group[back]
 
 
-def _centred(
-    column: Array, classes: list[NDArray[np.int64]], known: NDArray[np.bool_] | None = None
-) -> Floats:
+def _centred(column: Array, classes: list[Ints], known: Mask | None = None) -> Floats:
     """Return a column minus the mean of each class, over the rows in which it is known."""
     centred = column.astype(np.float64)
     for mine in classes:
@@ -197,7 +188,7 @@ def _centred(
     return centred
 
 
-def _related_features(features: Floats) -> NDArray[np.int64]:
+def _related_features(features: Floats) -> Ints:
     """Return the features that each one is most correlated with, a few more than are needed."""
     P, most = features.shape[1], _PREDICTORS + _SHOWN
     if most >= P:
@@ -208,7 +199,7 @@ def _related_features(features: Floats) -> NDArray[np.int64]:
     return np.sort(order[:, :most], axis=1)
 
 
-def _score(Z: Floats, target: Floats, known: NDArray[np.bool_], classes: list[NDArray[np.int64]]) -> Floats:
+def _score(Z: Floats, target: Floats, known: Mask, classes: list[Ints]) -> Floats:
     """Return the regression of a centred column on features of each class, or of all if the class has few rows."""
     scale = np.sqrt((Z**2).mean(axis=0))
     Z = np.divide(Z[:, scale > 0], scale[scale > 0], dtype=np.float64)
@@ -223,7 +214,7 @@ def _score(Z: Floats, target: Floats, known: NDArray[np.bool_], classes: list[ND
     return score
 
 
-def _slopes(Z: Floats, target: Floats, at: NDArray[np.int64]) -> Floats:
+def _slopes(Z: Floats, target: Floats, at: Ints) -> Floats:
     """Return the slopes of a ridge regression on some rows, about 5,000 at most."""
     at = at[:: max(1, len(at) // _SCORED)]
     part = Z[at]
@@ -232,8 +223,8 @@ def _slopes(Z: Floats, target: Floats, at: NDArray[np.int64]) -> Floats:
 
 
 def _drawn(
-    rng: np.random.Generator, given: Floats, known: NDArray[np.bool_], score: Floats,
-    classes: list[NDArray[np.int64]], group: NDArray[np.int64], near: int,
+    rng: np.random.Generator, given: Floats, known: Mask, score: Floats,
+    classes: list[Ints], group: Ints, near: int,
 ) -> Floats:  # fmt: skip
     """Return a column with each missing value drawn from recorded ones of its class with a near score."""
     column, anyone = given.copy(), np.flatnonzero(known)

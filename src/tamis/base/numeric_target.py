@@ -11,14 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._shapes import Shapes
-from tamis._validation import as_target
-
-__all__ = ["NumericTarget"]
-
-Floats = NDArray[np.float64]
+from tamis._validation import Floats, Ints, as_target
 
 _MOST = 8  # levels: a normal target then keeps 97 % of its variance
 _ROWS = 25  # at least, per level
@@ -70,7 +65,7 @@ class NumericTarget:
         self.error_cost = error_cost
         self.unit = (float(y.var()) or 1.0) / error_cost
 
-    def codes(self, y: Any) -> NDArray[np.int64]:
+    def codes(self, y: Any) -> Ints:
         """Return the level of each target."""
         return np.searchsorted(self.cuts, as_target(np.asarray(y)), side="left")
 

@@ -22,14 +22,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Array, as_numbers, short_repr
+from tamis._validation import Array, Floats, Ints, Mask, as_numbers, short_repr
 from tamis._validation.parameters import Kind, number
 
-__all__ = ["PRICES", "Panel", "PriceList", "Tariff", "check_groups", "own_costs", "tariff_of"]
-
-Floats = NDArray[np.float64]
 Column = str | int
 _KEYS = ("prices", "fees", "if_known", "delays", "delay_price", "currency", "panels", "units", "ranges")
 
@@ -308,9 +304,9 @@ class Tariff:
     """
 
     own: Floats
-    member: NDArray[np.bool_]
+    member: Mask
     fee: Floats
-    pairs: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    pairs: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     given: Floats = field(default_factory=lambda: np.zeros(0))
 
     @property

@@ -12,8 +12,6 @@ from tamis.base.row_encoder import RowEncoder, class_targets
 from tamis.base.target_levels import TargetLevels
 from tamis.errors import DataError
 
-__all__ = ["RowIntake"]
-
 
 class RowIntake:
     """Splits rows, encodes their categories and labels; immutable.

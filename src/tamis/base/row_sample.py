@@ -13,13 +13,10 @@ from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from tamis._shapes import Shapes
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Ints, Rows
 from tamis.base.categories import Categories
-
-__all__ = ["RowSample"]
 
 _MOST = 10_000  # rows
 _OF_A_CLASS = 2  # rows, so that one can be held out
@@ -120,14 +117,14 @@ class RowSample:
         return sample
 
 
-def _uniform(seed: int, start: int, n: int) -> NDArray[np.float64]:
+def _uniform(seed: int, start: int, n: int) -> Floats:
     """Return the numbers in (0, 1] of the rows from `start` on."""
     bits = np.random.Philox(key=seed).advance(start // _DRAWS)
     skipped = start % _DRAWS
     return 1.0 - np.random.Generator(bits).random(skipped + n)[skipped:]
 
 
-def _smallest(key: NDArray[np.float64], codes: Array, bound: float) -> NDArray[np.int64]:
+def _smallest(key: Floats, codes: Array, bound: float) -> Ints:
     """Return the rows of the smallest keys below a bound, and the first of each class, in their order."""
     order = np.argsort(key, kind="stable")
     kept = np.zeros(len(key), dtype=bool)

@@ -11,9 +11,7 @@ from sklearn import get_config
 from sklearn.base import TransformerMixin
 from sklearn.utils import get_tags
 
-from tamis._validation import Array, Table, as_table, reject_nonfinite, with_accepted_names
-
-__all__ = ["SelectorMixin"]
+from tamis._validation import Array, Mask, Table, as_table, reject_nonfinite, with_accepted_names
 
 
 def _original() -> Any:
@@ -42,7 +40,7 @@ class SelectorMixin(TransformerMixin, metaclass=ABCMeta):  # type: ignore[misc]
         return np.flatnonzero(mask) if indices else mask
 
     @abstractmethod
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _get_support_mask(self) -> Mask:
         """Return which features are selected, shape (n_features,)."""
 
     def transform(self, X: Any) -> Any:

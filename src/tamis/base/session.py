@@ -13,16 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._guard import ThreadSafe, lock_of
-from tamis._validation import Array, check_number, is_missing, short_repr
+from tamis._validation import Array, Floats, Ints, Mask, check_number, is_missing, short_repr
 from tamis.base.html_repr import html_repr
 from tamis.base.prices import PriceList
 from tamis.errors import DataError
 
-__all__ = [
-    "Session", "State", "add_values", "limits_of", "next_within", "outcome_of", "session_number", "units_of",
-]  # fmt: skip
-
-Floats = NDArray[np.float64]
 _ROUNDING = 1.0 + 1e-9  # of a sum of prices, against a budget
 
 
@@ -52,24 +47,24 @@ class State:
     """
 
     values: NDArray[np.int16]
-    asked: NDArray[np.bool_]
+    asked: Mask
     posterior: Floats
-    stage: NDArray[np.int64]
+    stage: Ints
     spent: Floats
     numbers: Floats
-    volunteered: NDArray[np.bool_]
-    unavailable: NDArray[np.bool_]
-    without_result: NDArray[np.bool_]
+    volunteered: Mask
+    unavailable: Mask
+    without_result: Mask
 
     @property
-    def paid_or_known(self) -> NDArray[np.bool_]:
+    def paid_or_known(self) -> Mask:
         """The features whose group has been paid for: known ones, and those acquired without a result."""
-        known: NDArray[np.bool_] = (self.values >= 0) | self.without_result
+        known: Mask = (self.values >= 0) | self.without_result
         return known
 
-    def n_asked(self) -> NDArray[np.int64]:
+    def n_asked(self) -> Ints:
         """Return the number of values requested or volunteered, for each row."""
-        counts: NDArray[np.int64] = self.asked.sum(axis=1) - self.unavailable.sum(axis=1)
+        counts: Ints = self.asked.sum(axis=1) - self.unavailable.sum(axis=1)
         return counts
 
     def record(self, position: Array, code: Array, value: Array) -> None:
@@ -93,7 +88,7 @@ class _Model(Protocol):
     """The part of a fitted model that a session uses; the hooks are those of `tamis.base.CellClassifier`."""
 
     classes_: Array
-    candidates_: NDArray[np.int64]
+    candidates_: Ints
     n_features_in_: int
     cost: Any
     _ranges: Floats | None
@@ -101,9 +96,9 @@ class _Model(Protocol):
     def name_of(self, position: int) -> str | int: ...
     def _names(self) -> list[str | int]: ...
     def _reject_invalid_state(self) -> None: ...
-    def _start(self, n_rows: int, unavailable: NDArray[np.bool_] | None = None) -> State: ...
-    def _unavailable(self, columns: Any, n_rows: int) -> NDArray[np.bool_] | None: ...
-    def _next(self, state: State) -> NDArray[np.int64]: ...
+    def _start(self, n_rows: int, unavailable: Mask | None = None) -> State: ...
+    def _unavailable(self, columns: Any, n_rows: int) -> Mask | None: ...
+    def _next(self, state: State) -> Ints: ...
     def _price(self, state: State, position: Array) -> Floats: ...
     def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]: ...
     def _observe(self, state: State, position: Array, code: Array, value: Array) -> None: ...
@@ -503,7 +498,7 @@ def _plain_unit(unit: str) -> str:
     return unit.replace("°", "").strip().casefold()
 
 
-def next_within(model: _Model, state: State, budget: float) -> tuple[NDArray[np.int64], Floats]:
+def next_within(model: _Model, state: State, budget: float) -> tuple[Ints, Floats]:
     """Return the position to acquire for each row, or -1, and its price; what exceeds the budget is passed over."""
     position, price = model._next(state), np.zeros(len(state.spent))
     due = np.flatnonzero(position >= 0)

@@ -14,11 +14,9 @@ import copy
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._shapes import Shapes
-
-__all__ = ["N_LEVELS", "TargetLevels"]
+from tamis._validation import Floats, Ints
 
 N_LEVELS = 5
 _LAST = 1000  # values of the target
@@ -56,7 +54,7 @@ class TargetLevels:
         """Whether there are so few values that each level may contain only one, without any variation."""
         return self.n_seen < 2 * N_LEVELS
 
-    def with_rows(self, target: NDArray[np.float64]) -> tuple[NDArray[np.int64], Self]:
+    def with_rows(self, target: Floats) -> tuple[Ints, Self]:
         """Return the levels of further rows, 0 to 4, and the updated cuts.
 
         Parameters
@@ -79,10 +77,10 @@ class TargetLevels:
         return codes, later
 
 
-def _quantiles(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _quantiles(values: Floats) -> Floats:
     """Return values that cut into levels: the largest one is above each of them."""
     ordered = np.sort(values)
     at = np.ceil(np.arange(1, N_LEVELS) / N_LEVELS * len(ordered)).astype(int) - 1
     below = ordered[ordered < ordered[-1]]
-    cuts: NDArray[np.float64] = np.minimum(ordered[at], below[-1] if len(below) else ordered[-1])
+    cuts: Floats = np.minimum(ordered[at], below[-1] if len(below) else ordered[-1])
     return cuts

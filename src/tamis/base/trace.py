@@ -9,19 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._shapes import Shapes
-from tamis._validation import Array
-
-__all__ = [
-    "ACCEPTED",
-    "COLLINEAR",
-    "CONSTANT",
-    "DECISIONS",
-    "FULL",
-    "RECORD",
-    "REJECTED",
-    "Trace",
-    "Verdicts",
-]
+from tamis._validation import Array, Floats
 
 DECISIONS = ("rejected", "accepted", "constant", "collinear", "full")
 REJECTED, ACCEPTED, CONSTANT, COLLINEAR, FULL = range(len(DECISIONS))
@@ -61,10 +49,10 @@ class Verdicts:
     """
 
     decision: NDArray[np.int8]
-    statistic: NDArray[np.float64]
-    log_p: NDArray[np.float64]
-    threshold: NDArray[np.float64]
-    wealth: NDArray[np.float64]
+    statistic: Floats
+    log_p: Floats
+    threshold: Floats
+    wealth: Floats
     dropped: tuple[int, ...] = ()
     entered: tuple[int, ...] | None = None
 

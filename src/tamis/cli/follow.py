@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from tamis.streams.tables import Table
     from tamis.streams.tail import FollowedStream
 
-__all__ = ["Events"]
-
-
 _RECORDS = 2000  # that are kept
 _IGNORED_PROBLEMS = ("missing", "drop_unlabelled")  # handled by --dead-letters or --label-key
 

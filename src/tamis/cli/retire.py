@@ -18,8 +18,6 @@ from tamis.errors import DataError
 if TYPE_CHECKING:
     from tamis.watch.retirement import Retirement
 
-__all__ = ["retire"]
-
 
 @command(panel="Watching")
 def retire(

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from tamis.streams import Stream
     from tamis.terminal import Watch
 
-__all__ = ["RunOutput", "evaluate", "title_of", "watch_of"]
-
-
 _PROTOCOLS = {"honest": "test-then-train", "paper": "select, test, train"}
 
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from tamis.streams import Stream
 
-__all__ = ["PredictionLog", "watch"]
-
 
 @command(panel="Watching")
 def watch(

@@ -11,15 +11,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from tamis._validation import as_rows, check_number
+from tamis._validation import Floats, as_rows, check_number
 from tamis.base.columns import ColumnSelector
 from tamis.errors import DataError
 
-__all__ = ["claims"]
-
-Floats = NDArray[np.float64]
 _WIDTH = 1024  # columns processed together
 
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis._validation import Floats
 from tamis.columns.sequential import RegressionSelector
 
-__all__ = ["coefficients"]
-
-Floats = NDArray[np.float64]
 _SEPARATED = 9.0  # smallest absolute linear predictor at which the classes count as separated
 
 

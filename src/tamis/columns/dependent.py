@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from tamis._validation import Array
@@ -21,9 +20,6 @@ from tamis.dependence.criterion import Candidate, DependenceTest
 from tamis.dependence.fisher_z import FisherZ
 from tamis.dependence.g_square import GSquare
 
-__all__ = ["DependenceSelector"]
-
-Floats = NDArray[np.float64]
 _TESTS: dict[str, type[Any]] = {"fisher-z": FisherZ, "g-square": GSquare}
 
 

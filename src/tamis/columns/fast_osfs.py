@@ -21,8 +21,6 @@ import copy
 from tamis.columns.osfs import OSFS
 from tamis.dependence.criterion import Candidate
 
-__all__ = ["FastOSFS"]
-
 
 class FastOSFS(OSFS):
     """Keeps features that depend on the class, given any few of the features selected before.

@@ -48,8 +48,6 @@ from tamis.columns.group_search import GroupSearch, Member
 from tamis.columns.groups import GroupedOffers
 from tamis.dependence.g_square import GSquare
 
-__all__ = ["GFSFS"]
-
 
 @dataclass(eq=False, repr=False)
 class GFSFS(GroupedOffers):

@@ -20,7 +20,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
@@ -29,6 +28,7 @@ from tamis._atomic import atomically
 from tamis._guard import ThreadSafe
 from tamis._validation import (
     Array,
+    Floats,
     as_column,
     as_numbers,
     as_rows,
@@ -45,9 +45,6 @@ from tamis.columns.tails import log_t_tail
 from tamis.dependence.autocorrelation import is_series
 from tamis.errors import DataError
 
-__all__ = ["GramInvesting"]
-
-Floats = NDArray[np.float64]
 _LOOK = 512  # last targets of a trial, by which autocorrelation is detected at its end
 _SMALLEST = 1e-100  # lower bound on a column's largest absolute value; its inverse is the upper bound
 _DECISION = np.dtype([("n_seen", np.int64), ("name", object), ("p_value", np.float64), ("threshold", np.float64),

@@ -10,13 +10,10 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis._validation import Ints
 from tamis.dependence.conditional_gain import conditional_gain, refine
 
-__all__ = ["GroupSearch", "Member"]
-
-Ints = NDArray[np.int64]
 _EQUAL = 1e-12  # nats: largest difference of two equal gains by rounding
 _DEVIATIONS = 3.0  # margin of a gain over its penalty: with many strata, gains by chance vary widely
 

@@ -12,8 +12,6 @@ from tamis._validation.parameters import Kind, parameters
 from tamis.base import ColumnSelector
 from tamis.errors import DataError
 
-__all__ = ["GroupedOffers"]
-
 
 def _is_grouping(groups: Any) -> bool:
     """Whether this is a dict of nonempty, disjoint lists of columns."""

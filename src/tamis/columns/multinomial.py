@@ -27,10 +27,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy import special
 
 from tamis._shapes import Shapes
+from tamis._validation import Floats
 from tamis.base.trace import REJECTED
 from tamis.columns.glm import LikelihoodModel
 from tamis.columns.projection import (
@@ -40,9 +40,6 @@ from tamis.columns.projection import (
 )
 from tamis.columns.tails import log_chi2_tail
 
-__all__ = ["MultinomialModel"]
-
-Floats = NDArray[np.float64]
 _CAP = 30.0  # largest difference of two linear predictors
 _RIDGE = 1e-10
 _GAIN = 1e-10  # gain in log likelihood below which the fit has converged

@@ -8,19 +8,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from tamis._validation import Array
+from tamis._validation import Array, Floats
 from tamis._validation.parameters import SEED, parameters
 from tamis.base import ColumnSelector
 from tamis.base.trace import ACCEPTED, COLLINEAR, CONSTANT, REJECTED, Verdicts
 from tamis.dependence.rough_set import column_dependencies, set_dependency
 from tamis.errors import DataError
 
-__all__ = ["Member", "NeighbourhoodSelector"]
-
-Floats = NDArray[np.float64]
 _COPY = 1.0 - 1e-12  # absolute correlation from which a column is a shifted and scaled copy
 _EQUAL = 1e-12  # largest difference of two equal dependencies by rounding
 

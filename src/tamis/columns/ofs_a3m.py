@@ -31,8 +31,6 @@ from dataclasses import dataclass
 from tamis._validation.parameters import parameters
 from tamis.columns.neighbourhood import Member, NeighbourhoodSelector
 
-__all__ = ["OFSA3M"]
-
 
 @dataclass(eq=False, repr=False)
 class OFSA3M(NeighbourhoodSelector):

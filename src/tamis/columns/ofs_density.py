@@ -31,8 +31,6 @@ from dataclasses import KW_ONLY, dataclass
 from tamis._validation.parameters import number, parameters
 from tamis.columns.neighbourhood import Member, NeighbourhoodSelector
 
-__all__ = ["OFSDensity"]
-
 
 @dataclass(eq=False, repr=False)
 class OFSDensity(NeighbourhoodSelector):

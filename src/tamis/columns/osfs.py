@@ -30,8 +30,6 @@ from dataclasses import dataclass
 from tamis.columns.dependent import DependenceSelector
 from tamis.dependence.criterion import Candidate
 
-__all__ = ["OSFS"]
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class OSFS(DependenceSelector):

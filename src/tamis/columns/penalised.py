@@ -26,17 +26,12 @@ import math
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Ints, Mask
 from tamis._validation.parameters import integer, parameters
 from tamis.base.trace import Verdicts
 from tamis.columns.projection import Proposal
 from tamis.columns.sequential import RegressionSelector, SequentialSelector
-
-__all__ = ["CriterionSelector", "PenalisedSelector", "penalty"]
-
-Floats = NDArray[np.float64]
 
 
 def penalty(criterion: str, n_rows: float, n_candidates: Floats) -> Floats:
@@ -138,18 +133,18 @@ class PenalisedSelector(CriterionSelector, SequentialSelector):
     True
     """
 
-    def _thresholds(self, log_p: Floats, places: NDArray[np.int64]) -> Floats:
+    def _thresholds(self, log_p: Floats, places: Ints) -> Floats:
         counts = (places + 2).astype(np.float64)
         if self.n_candidates is not None:
             counts = np.full(len(places), float(self.n_candidates))
         return penalty(self.criterion, self._model.n, counts)
 
-    def _may_be_accepted(self, statistic: Floats, log_p: Floats, thresholds: Floats) -> NDArray[np.bool_]:
+    def _may_be_accepted(self, statistic: Floats, log_p: Floats, thresholds: Floats) -> Mask:
         # A score statistic is within a factor of 2 of the likelihood ratio that it approximates.
         return statistic > thresholds * (1.0 - 1e-9 if self.model == "linear" else 0.5)
 
     def _is_accepted(self, proposal: Proposal, threshold: float) -> bool:
         return proposal.statistic > threshold
 
-    def _record(self, verdicts: Verdicts, at: NDArray[np.int64], thresholds: Floats, accepted: bool) -> None:
+    def _record(self, verdicts: Verdicts, at: Ints, thresholds: Floats, accepted: bool) -> None:
         verdicts.threshold[at] = thresholds

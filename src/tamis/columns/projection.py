@@ -10,22 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from tamis._validation import Floats
 from tamis.base.trace import COLLINEAR, CONSTANT, REJECTED
-
-__all__ = [
-    "Evidence",
-    "GroupEvidence",
-    "Proposal",
-    "append_column",
-    "evidence_outside",
-    "independent_directions",
-    "project",
-    "project_twice",
-    "residuals_outside",
-    "smallest_p_value",
-]
-
-Floats = NDArray[np.float64]
 
 _WIDTH = 512  # columns whose z fits in the cache
 _LOSSY = 1e-4  # residual, relative to |x|^2, below which the difference of two sums has lost digits

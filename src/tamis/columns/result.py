@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Ints, Mask
 from tamis.base.trace import DECISIONS
 from tamis.report.charts.chart import (
     Axis,
@@ -33,9 +33,6 @@ from tamis.report.number_format import MISSING, count, duration, power_of_ten, r
 from tamis.report.result import Result
 from tamis.report.text import listed, plural, shorten
 
-__all__ = ["ColumnsResult", "Scale", "log_probability"]
-
-Floats = NDArray[np.float64]
 Stages = Sequence[tuple[int, str]]
 _MOST_ROWS, _NEAR = 1000, 10
 _UNTESTED = {"constant": "constant", "collinear": "collinear", "full": "untested"}
@@ -145,11 +142,11 @@ class ColumnsResult(Result):
         self.coefficients, self.coefficient_note = coefficients, coefficient_note
         self.stages, self.seconds, self._reproduction = stages, seconds, reproduction
         records = self.records = selector.trace_
-        self.accepted: NDArray[np.bool_] = records["decision"] == "accepted"
+        self.accepted: Mask = records["decision"] == "accepted"
         at = np.flatnonzero(self.accepted)
         places = dict(zip(records["name"][at].tolist(), at.tolist(), strict=True))
         self.scale, self.evidence, self.bar = _evidence(selector, records)
-        self.offer: NDArray[np.int64] = records["offer"] + 1
+        self.offer: Ints = records["offer"] + 1
         self.wealth: Floats = records["wealth"]
         self.kept = np.array([places[name] for name in selector.selected_], dtype=np.intp)
         self.n_offered = int(selector.n_offered_)
@@ -179,9 +176,9 @@ class ColumnsResult(Result):
         result: NDArray[np.intp] = refused[best]
         return result
 
-    def redundant(self) -> NDArray[np.bool_]:
+    def redundant(self) -> Mask:
         """Return which records were rejected as redundant although they passed their threshold."""
-        result: NDArray[np.bool_] = (self.records["decision"] == "rejected") & (self.evidence > self.bar)
+        result: Mask = (self.records["decision"] == "rejected") & (self.evidence > self.bar)
         return result
 
     def near_misses(self, at_most: int) -> NDArray[np.intp]:

@@ -31,8 +31,6 @@ import numpy as np
 from tamis.columns.dependent import DependenceSelector
 from tamis.dependence.criterion import Candidate
 
-__all__ = ["SAOLA"]
-
 
 class SAOLA(DependenceSelector):
     """Keeps features that depend on the class, and are not redundant with any single other feature.

@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Ints, Mask
 from tamis._validation.parameters import integer, parameters
 from tamis.base import ColumnSelector
 from tamis.base.declarations import Claims, Inputs
@@ -21,9 +20,6 @@ from tamis.columns.multinomial import MultinomialModel
 from tamis.columns.projection import Proposal
 from tamis.errors import DataError
 
-__all__ = ["RegressionSelector", "SequentialSelector", "check_two_classes", "dense_column"]
-
-Floats = NDArray[np.float64]
 _NARROW, _WIDE = 32, 4096  # columns tested together
 
 
@@ -94,11 +90,11 @@ class SequentialSelector(RegressionSelector):
     """
 
     @abstractmethod
-    def _thresholds(self, log_p: Floats, places: NDArray[np.int64]) -> Floats:
+    def _thresholds(self, log_p: Floats, places: Ints) -> Floats:
         """Return the thresholds of the candidates offered at these places, as long as none is accepted."""
 
     @abstractmethod
-    def _may_be_accepted(self, statistic: Floats, log_p: Floats, thresholds: Floats) -> NDArray[np.bool_]:
+    def _may_be_accepted(self, statistic: Floats, log_p: Floats, thresholds: Floats) -> Mask:
         """Return which candidates need the exact test."""
 
     @abstractmethod
@@ -106,7 +102,7 @@ class SequentialSelector(RegressionSelector):
         """Return whether a candidate is accepted."""
 
     @abstractmethod
-    def _record(self, verdicts: Verdicts, at: NDArray[np.int64], thresholds: Floats, accepted: bool) -> None:
+    def _record(self, verdicts: Verdicts, at: Ints, thresholds: Floats, accepted: bool) -> None:
         """Record thresholds and wealth of the candidates decided on, and update the threshold."""
 
     # -- the sequence --------------------------------------------------------------------------------------

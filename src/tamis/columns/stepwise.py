@@ -13,15 +13,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis._validation import Ints
 from tamis.base.trace import ACCEPTED, FULL, REJECTED, Verdicts
 from tamis.columns.penalised import CriterionSelector, penalty
 from tamis.columns.sequential import dense_column
-
-__all__ = ["ForwardStepwise"]
-
-Floats = NDArray[np.float64]
 
 
 class ForwardStepwise(CriterionSelector):
@@ -103,9 +99,7 @@ class ForwardStepwise(CriterionSelector):
         verdicts.entered = tuple(entered)
         return verdicts
 
-    def _rank(
-        self, columns: Any, left: NDArray[np.int64], verdicts: Verdicts
-    ) -> tuple[NDArray[np.int64], int | None]:
+    def _rank(self, columns: Any, left: Ints, verdicts: Verdicts) -> tuple[Ints, int | None]:
         """Return the columns that can still be tested, and the best of them."""
         evidence = self._model.evidence(columns if len(left) == columns.shape[1] else columns[:, left])
         verdicts.statistic[left], verdicts.log_p[left] = evidence.statistic, evidence.log_p

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-__all__ = ["log_chi2_tail", "log_f_tail", "log_t_tail"]
+from tamis._validation import Floats
 
 _SMALL = float(np.finfo(np.float64).tiny)  # smaller probabilities lose digits before they underflow
 
 
-def log_t_tail(t_squared: NDArray[np.float64], df: float | NDArray[np.float64]) -> NDArray[np.float64]:
+def log_t_tail(t_squared: Floats, df: float | Floats) -> Floats:
     """Return ``log P(|T| > t)`` of Student's t with `df` degrees of freedom.
 
     Parameters
@@ -37,7 +36,7 @@ def log_t_tail(t_squared: NDArray[np.float64], df: float | NDArray[np.float64]) 
     """
     p = 2.0 * special.stdtr(df, -np.sqrt(t_squared))
     with np.errstate(divide="ignore"):
-        log_p: NDArray[np.float64] = np.log(np.minimum(p, 1.0))
+        log_p: Floats = np.log(np.minimum(p, 1.0))
     degrees = np.broadcast_to(df, p.shape)
     for i in np.flatnonzero((p < _SMALL) & np.isfinite(t_squared)).tolist():
         log_p[i] = _log_far_t_tail(float(t_squared[i]), float(degrees[i]))
@@ -60,7 +59,7 @@ def log_f_tail(f: float, k: int, df: float) -> float:
     return math.log(p) if p >= _SMALL else _log_far_beta(df / 2.0, k / 2.0, math.log1p(k * f / df))
 
 
-def log_chi2_tail(x: NDArray[np.float64], df: int = 1) -> NDArray[np.float64]:
+def log_chi2_tail(x: Floats, df: int = 1) -> Floats:
     """Return log P(X > x) of chi-square with `df` degrees of freedom, for x of shape (m,) in [0, inf].
 
     Examples

@@ -7,17 +7,12 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 
 from tamis._shapes import Shapes
-from tamis._validation import Array, check_choice, check_number
+from tamis._validation import Array, Floats, Ints, Mask, check_choice, check_number
 from tamis.dependence.autocorrelation import bounded_inflation
-
-__all__ = ["Candidate", "DependenceTest", "Screening"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -34,7 +29,7 @@ class Screening:
 
     strength: Floats
     log_p: Floats
-    near: NDArray[np.bool_]
+    near: Mask
 
 
 @dataclass(frozen=True)
@@ -77,7 +72,7 @@ class DependenceTest(BaseEstimator, ABC):  # type: ignore[misc]
     dependence: str = "auto"
     n_kept_: int = field(init=False)
     strength_: Floats = field(init=False)
-    _codes: NDArray[np.int64] = field(init=False)  # the class of each row
+    _codes: Ints = field(init=False)  # the class of each row
     _kept: Array = field(init=False)  # the values of each kept column, as a row
     _own_inflation: Floats = field(init=False)  # of each kept column
 
@@ -89,7 +84,7 @@ class DependenceTest(BaseEstimator, ABC):  # type: ignore[misc]
         return tags
 
     @abstractmethod
-    def start(self, codes: NDArray[np.int64]) -> Self:
+    def start(self, codes: Ints) -> Self:
         """Validate the parameters, remove all columns and set the classes of the rows.
 
         Raises
@@ -109,7 +104,7 @@ class DependenceTest(BaseEstimator, ABC):  # type: ignore[misc]
         """Test one column of shape (n_rows,) in full precision."""
 
     @abstractmethod
-    def dependence_on_kept(self, candidate: Candidate) -> tuple[Floats, NDArray[np.bool_]]:
+    def dependence_on_kept(self, candidate: Candidate) -> tuple[Floats, Mask]:
         """Return the dependence between the candidate and each kept column, and where it is significant."""
 
     @abstractmethod
@@ -135,7 +130,7 @@ class DependenceTest(BaseEstimator, ABC):  # type: ignore[misc]
         """Whether tests count autocorrelated rows as fewer."""
         return self._target_inflation > 1.0
 
-    def _measure_target(self, codes: NDArray[np.int64]) -> None:
+    def _measure_target(self, codes: Ints) -> None:
         """Measure whether the classes are autocorrelated."""
         check_choice("dependence", self.dependence, ("auto", "independent", "series"))
         self._codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
@@ -198,7 +193,7 @@ class DependenceTest(BaseEstimator, ABC):  # type: ignore[misc]
     def _on_keep(self, candidate: Candidate) -> None:
         """Hook: store further data of a column kept at index `n_kept_`."""
 
-    def _on_drop(self, left: NDArray[np.int64]) -> None:
+    def _on_drop(self, left: Ints) -> None:
         """Hook: keep only the data of the columns `left`, given by index."""
 
     def _check_alpha(self) -> None:

@@ -22,17 +22,14 @@ Foster, Stine: alpha-investing, a procedure for sequential control of expected f
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from tamis._validation import Array
-
-__all__ = ["e_bh", "log_e_of_pvalue", "restart_level"]
+from tamis._validation import Array, Floats, Mask
 
 _FREEDOM, _EFFECT = 7.0, 100.0
 
 
-def e_bh(log_e: Array, level: float) -> NDArray[np.bool_]:
+def e_bh(log_e: Array, level: float) -> Mask:
     """Return which hypotheses are rejected.
 
     Parameters
@@ -63,7 +60,7 @@ def e_bh(log_e: Array, level: float) -> NDArray[np.bool_]:
     return log_e >= np.log(m / (k * level))
 
 
-def log_e_of_pvalue(pvalue: Array) -> NDArray[np.float64]:
+def log_e_of_pvalue(pvalue: Array) -> Floats:
     """Return the logarithm of the e-value (2) of p-values.
 
     Examples

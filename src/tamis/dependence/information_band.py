@@ -28,12 +28,9 @@ Krichevsky, Trofimov: The performance of universal encoding, IEEE Transactions o
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
-from tamis._validation import Array
-
-__all__ = ["information_band"]
+from tamis._validation import Array, Floats
 
 _TOWARDS = (0.1, 0.3, 0.5, 0.7, 0.85, 0.99)  # t of the tangents, from independence to the observed shares
 _ETAS = np.geomspace(1e-2, 0.999, 16)  # fractions of the largest
@@ -42,7 +39,7 @@ _HALVINGS = 40
 _PART = 256  # features processed together
 
 
-def information_band(table: Array, alpha: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def information_band(table: Array, alpha: float) -> tuple[Floats, Floats]:
     """Return a lower and an upper bound of the mutual information of bin and class of each feature, in nats.
 
     Parameters
@@ -89,7 +86,7 @@ def _region(table: Array, alpha: float) -> tuple[Array, Array, Array]:
     return q, rows / n[:, None], (np.log(1.0 / alpha) + likelihood - mixture.sum(axis=1)) / n
 
 
-def _lower_bound(q: Array, w: Array, r: Array) -> NDArray[np.float64]:
+def _lower_bound(q: Array, w: Array, r: Array) -> Floats:
     """Return (2), at least 0."""
     mean = (q * w[:, None]).sum(axis=2, keepdims=True)
     share = np.divide(q, mean, out=np.ones_like(q), where=mean > 0.0)
@@ -104,7 +101,7 @@ def _lower_bound(q: Array, w: Array, r: Array) -> NDArray[np.float64]:
     return best
 
 
-def _upper_bound(q: Array, w: Array, r: Array) -> NDArray[np.float64]:
+def _upper_bound(q: Array, w: Array, r: Array) -> Floats:
     """Return (3)."""
     mean = (q * w[:, None]).sum(axis=2, keepdims=True)
     n_bins = q.shape[1]
@@ -116,7 +113,7 @@ def _upper_bound(q: Array, w: Array, r: Array) -> NDArray[np.float64]:
     return best
 
 
-def _inner_maximum(q: Array, mean: Array, factor: float) -> NDArray[np.float64]:
+def _inner_maximum(q: Array, mean: Array, factor: float) -> Floats:
     """Return max over p in [0, 1] of phi(p, mean) - factor phi(q, p), cell by cell.
 
     It is concave up to factor q, convex beyond: the maximum is at an end, or at a stationary point in the concave part.
@@ -130,5 +127,5 @@ def _inner_maximum(q: Array, mean: Array, factor: float) -> NDArray[np.float64]:
     return np.max([_phi(p, mean) - factor * _phi(q, p) for p in ends], axis=0)
 
 
-def _phi(p: Array, m: Array) -> NDArray[np.float64]:
+def _phi(p: Array, m: Array) -> Floats:
     return xlogy(p, p / m) - p + m

@@ -23,19 +23,14 @@ Annals of Statistics 52(6), 2024.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Array
-
-__all__ = ["FEWEST", "mean_band"]
+from tamis._validation import Array, Floats
 
 FEWEST = 32  # values of each class; with fewer, the band is infinite
 _RHO2 = 0.02
 
 
-def mean_band(
-    count: Array, mean: Array, variance: Array, alpha: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def mean_band(count: Array, mean: Array, variance: Array, alpha: float) -> tuple[Floats, Floats]:
     """Return a lower and an upper bound of the distance between the class means of each feature.
 
     With three classes or more it is the largest difference between a class and the rest.

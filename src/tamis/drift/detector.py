@@ -8,21 +8,17 @@ from abc import ABC, abstractmethod
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tamis._atomic import atomically
 from tamis._guard import ThreadSafe
-from tamis._validation import as_numbers, check_choice, reject_masked, short_repr
+from tamis._validation import Floats, as_numbers, check_choice, reject_masked, short_repr
 from tamis.base.html_repr import html_repr
 from tamis.dependence.autocorrelation import SERIES_SIZE, add_values
 from tamis.errors import DataError
 
-__all__ = ["DEPENDENCE", "Detector", "DriftDetector"]
-
 DEPENDENCE = ("independent", "auto")
 _EVERY = 32  # values between two readings of the variance inflation
-
-Floats = NDArray[np.float64]
 
 
 @runtime_checkable

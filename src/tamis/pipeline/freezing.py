@@ -47,8 +47,6 @@ from tamis.pipeline.selective_learner import SelectiveLearner
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-__all__ = ["freeze", "to_onnx"]
-
 _LOSSES = {Perceptron: "perceptron", SGDLinearSVM: "hinge", SGDLogisticRegression: "log_loss"}
 _LARGEST_SHIFT = 600.0  # of log-priors: beyond it, probabilities underflow
 _ONNX_EXTRA = "ONNX needs further packages: pip install 'tamis[onnx]'"

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from tamis.pipeline.masked_learner import MaskedLearner
 from tamis.summaries.paired_losses import log_evidence
 
-__all__ = ["LEVEL", "MAX_ROWS", "ResetCandidate"]
-
 # Level of the first candidate. False alarms make later ones less credible: after f failed candidates (not adopted,
 # or replaced again by the old learner) the level is LEVEL / (1 + f)^2, which sums to at most 1.65 LEVEL.
 LEVEL = 0.2

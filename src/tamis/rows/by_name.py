@@ -19,7 +19,6 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -28,6 +27,9 @@ from tamis._guard import ThreadSafe
 from tamis._shapes import state_error
 from tamis._validation import (
     Array,
+    Floats,
+    Ints,
+    Mask,
     Rows,
     as_numbers,
     as_rows,
@@ -42,8 +44,6 @@ from tamis._validation.parameters import Kind, check_parameters, integer, parame
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.base.rows import can_forget_columns, can_widen
 from tamis.errors import DataError
-
-__all__ = ["ByName", "named_cells"]
 
 _GROWTH = 1.25
 _NUMBERS = (float, int, np.floating, np.integer, np.bool_)
@@ -429,7 +429,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         return _ordered_names(self._places) if self.n_evicted_ else list(self._places)
 
     @property
-    def scores_(self) -> NDArray[np.float64]:
+    def scores_(self) -> Floats:
         """Current relevance of each name; larger is more relevant."""
         check_is_fitted(self)
         return self.selector_.scores_[: len(self._places)]
@@ -450,7 +450,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         """Number of recent rows from which a learner should be refitted; see :mod:`tamis.replay`."""
         return int(getattr(vars(self).get("selector_", self.selector), "n_replay", 0))
 
-    def get_support(self) -> NDArray[np.bool_]:
+    def get_support(self) -> Mask:
         """Return whether each name is currently selected, in the order of their columns."""
         check_is_fitted(self)
         selector, n = self.selector_, len(self._places)
@@ -500,7 +500,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "_places") and bool(self._places)
 
 
-def named_cells(rows: list[dict[Any, Any]]) -> tuple[list[Any], NDArray[np.float64], NDArray[np.int64]]:
+def named_cells(rows: list[dict[Any, Any]]) -> tuple[list[Any], Floats, Ints]:
     """Return the names and values of all rows, concatenated, and the end of each row."""
     values = _numbers(map(dict.values, rows))
     if values is None:
@@ -511,7 +511,7 @@ def named_cells(rows: list[dict[Any, Any]]) -> tuple[list[Any], NDArray[np.float
     return list(chain.from_iterable(rows)), values, np.cumsum([0, *map(len, rows)])
 
 
-def _numbers(rows: Iterable[Iterable[Any]]) -> NDArray[np.float64] | None:
+def _numbers(rows: Iterable[Iterable[Any]]) -> Floats | None:
     """Return the values of all rows, concatenated; None if one is not of a common numeric type."""
     values = [*chain.from_iterable(rows)]
     if not all(issubclass(kind, _NUMBERS) for kind in set(map(type, values))):

@@ -42,13 +42,11 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from tamis._validation import Array
+from tamis._validation import Array, Floats
 from tamis._validation.parameters import number, parameters
 from tamis.errors import DataError
 from tamis.rows.fires.sampled_models import HIDDEN, Network
-from tamis.rows.scaled_batches import Floats, ScaledBatches, ScaledRows
-
-__all__ = ["CancelOut"]
+from tamis.rows.scaled_batches import ScaledBatches, ScaledRows
 
 # State, for J features and K parameters, those of the gates first, then the matrices of the network:
 #   _theta, _first, _second  (K,) float64   the parameters, m and v of (2)

@@ -48,7 +48,7 @@ from scipy.special import chdtri
 
 from tamis._atomic import atomic
 from tamis._docstrings import fill_docstring
-from tamis._validation import Array, Rows, are_categories, check_choice, columns_of
+from tamis._validation import Array, Floats, Ints, Mask, Rows, are_categories, check_choice, columns_of
 from tamis._validation.parameters import integer, number, parameters
 from tamis.base import RowSelector, n_to_select
 from tamis.base.declarations import Claims, Inputs
@@ -57,12 +57,8 @@ from tamis.merging import MERGE_DOCS
 from tamis.rows.row_repetition import repeat_rows
 from tamis.summaries.entropy import WindowCounts
 
-__all__ = ["FCBF"]
-
 _LN4 = 2.0 * np.log(2.0)
 _CHANCE = 0.05  # probability that any irrelevant feature exceeds the threshold
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)
@@ -257,7 +253,7 @@ class FCBF(RowSelector):
         self.__dict__.update({**joint, "_counts": counts, "n_seen_": self.n_seen_ + other.n_seen_})
         return self
 
-    def _window_rows(self) -> tuple[Floats, NDArray[np.int64]]:
+    def _window_rows(self) -> tuple[Floats, Ints]:
         if not self._counts.n_rows:
             return np.zeros((0, self.n_features_in_)), np.zeros(0, np.int64)
         X, y = self._counts.rows()
@@ -296,7 +292,7 @@ class FCBF(RowSelector):
                 left = left[pairs < su[left]]  # (2)
         return np.array(kept or order[:1], np.intp)
 
-    def _selection(self) -> NDArray[np.bool_]:
+    def _selection(self) -> Mask:
         mask = np.zeros(self.n_features_in_, bool)
         mask[self._predominant()] = True
         return mask

@@ -38,10 +38,9 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
+from tamis._validation import Floats
 from tamis.base.declarations import Claims
-from tamis.rows.sketched_rows import Floats, SketchedRows
-
-__all__ = ["FSDS"]
+from tamis.rows.sketched_rows import SketchedRows
 
 _RIDGE = 8.0
 

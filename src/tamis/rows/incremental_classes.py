@@ -13,8 +13,6 @@ from tamis._validation import Array, Rows
 from tamis.base import RowSelector
 from tamis.base.declarations import Claims
 
-__all__ = ["IncrementalClasses", "class_positions", "split_at_new_classes"]
-
 
 class IncrementalClasses(RowSelector):
     """A selector that adds a model for a class when its first row arrives. A subclass implements two hooks."""

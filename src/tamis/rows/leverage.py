@@ -43,11 +43,10 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from tamis._validation import Floats, Mask
 from tamis._validation.parameters import parameters
 from tamis.base import n_to_select
-from tamis.rows.sketched_rows import Floats, SketchedRows, shrink
-
-__all__ = ["LeverageScores"]
+from tamis.rows.sketched_rows import SketchedRows, shrink
 
 # State, besides that of the sketch, for J columns:
 #   _mean      (J,) float64   mean of the rows in the sketch
@@ -186,11 +185,11 @@ class LeverageScores(SketchedRows):
         scores: Floats = (long[there] ** 2 / squares[there, None]).sum(axis=0)  # (1)
         return np.minimum(scores, 1.0)
 
-    def _selection(self) -> NDArray[np.bool_]:
+    def _selection(self) -> Mask:
         n_features = self.n_features_in_
         return self._best_of_first(n_features, n_to_select(self.n_features_to_select, n_features))
 
-    def _best_of_first(self, n_columns: int, n: int) -> NDArray[np.bool_]:
+    def _best_of_first(self, n_columns: int, n: int) -> Mask:
         """Return which n of the first columns are selected; the others may be places without a feature."""
         kept = np.zeros(n_columns, np.bool_)
         kept[pivots(self._read()[0][:, :n_columns], n)] = True

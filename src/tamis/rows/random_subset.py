@@ -22,11 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Rows
 from tamis.base import RowSelector
 from tamis.base.declarations import Claims, Inputs
-
-__all__ = ["RandomSubset"]
 
 # State:
 #   _rank  (J,) int64   r_j, from 0
@@ -99,5 +97,5 @@ class RandomSubset(RowSelector):
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         """Do nothing."""
 
-    def _relevance(self) -> NDArray[np.float64]:
+    def _relevance(self) -> Floats:
         return 1.0 - self._rank / len(self._rank)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tamis._validation import Array, Rows, repeated_rows
 
-__all__ = ["repeat_rows"]
-
 
 def repeat_rows(X: Rows, y: Array, sample_weight: Array) -> tuple[Rows, Array]:
     """Return the rows, each repeated by its weight.

@@ -10,19 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Rows
 from tamis._validation.parameters import integer, parameters
 from tamis.base import RowSelector
 from tamis.base.declarations import Claims
 from tamis.errors import DataError
 from tamis.summaries.moments import RunningMoments
-
-__all__ = ["ScaledBatches", "ScaledRows"]
-
-Floats = NDArray[np.float64]
 
 
 class ScaledRows(NamedTuple):

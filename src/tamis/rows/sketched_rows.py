@@ -23,13 +23,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Rows
 from tamis._validation.parameters import integer, number, parameters
 from tamis.base import RowSelector
 from tamis.base.declarations import Claims, Inputs
 from tamis.errors import DataError
-
-__all__ = ["SketchedRows", "shrink"]
 
 # State, for J columns:
 #   _sketch    (l, J) float64   B'; row i is s'_i times a unit vector, longest first
@@ -37,8 +35,6 @@ __all__ = ["SketchedRows", "shrink"]
 #   _waiting   (n, J) float64   rows since the last whole block, times the root of their weight
 
 _LARGEST = 1e140  # squares of larger values may be too large to sum
-
-Floats = NDArray[np.float64]
 
 
 def shrink(sketch: Floats, squares: Floats, block: Floats) -> tuple[Floats, Floats]:

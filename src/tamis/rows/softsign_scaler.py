@@ -7,14 +7,10 @@ of very small or large numbers underflow or overflow. Values scaled by :class:`S
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._shapes import Shapes, SizedState
-from tamis._validation import Array
+from tamis._validation import Array, Floats
 
-__all__ = ["N_SCALING_ROWS", "SoftsignScaler"]
-
-Floats = NDArray[np.float64]
 N_SCALING_ROWS = 32  # number of rows that determine the scale
 
 

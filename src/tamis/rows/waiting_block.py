@@ -16,8 +16,6 @@ from tamis._shapes import Shapes, SizedState, state_error
 from tamis._validation import Array, Rows
 from tamis.errors import StateError
 
-__all__ = ["WaitingBlock", "concatenate", "own"]
-
 
 class WaitingBlock(SizedState):
     """Up to `size` rows, with their targets and weights.

@@ -14,8 +14,6 @@ from tamis._shapes import state_error
 from tamis._validation import Array, Rows, as_weights
 from tamis.errors import DataError
 
-__all__ = ["FadingState", "change_parts", "check_batch", "check_waiting", "n_bytes"]
-
 _LARGEST_GAIN = 1e100
 
 

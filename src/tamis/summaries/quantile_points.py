@@ -13,12 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Ints, Mask
 from tamis.summaries import quantile_kernels as kernels
 from tamis.summaries.batch import n_bytes
 from tamis.summaries.quantile_kernels import Runs
-
-__all__ = ["CHUNK", "ClassPoints"]
 
 CHUNK = 1 << 16  # values sorted at a time, so that they fit in the cache
 _ROOM = 1 << 15  # values allocated at a time: frequent reallocation would cost more than filling
@@ -30,9 +28,9 @@ Change = Callable[[Array], Array]
 class Table:
     """Distinct values of each feature in order, with their weights: those of feature j at start[j]:start[j + 1]."""
 
-    start: NDArray[np.int64]
+    start: Ints
     value: Array
-    weight: NDArray[np.float64]
+    weight: Floats
 
     @classmethod
     def of_cells(cls, columns: Array, values: Array, weights: Array, n_features: int) -> Table:
@@ -57,7 +55,7 @@ class Table:
         )
         return Table(start, value[:n].copy(), weight[:n].copy())
 
-    def only(self, chosen: NDArray[np.bool_]) -> Table:
+    def only(self, chosen: Mask) -> Table:
         """Return the table of the chosen features; the others have no values."""
         lengths = np.diff(self.start)
         inside = np.repeat(chosen, lengths)
@@ -91,7 +89,7 @@ class WaitingCells:
         self.columns[part], self.values[part], self.weights[part] = columns, values, weights
         self.n = end
 
-    def all(self) -> tuple[Array, Array, NDArray[np.float64]]:
+    def all(self) -> tuple[Array, Array, Floats]:
         """Return columns, values and weights."""
         return self.columns[: self.n], self.values[: self.n], self.weights[: self.n]
 
@@ -111,10 +109,11 @@ class Buffer:
     """Sorted points of equal weight for each thinned feature; a weight of 0 means no points yet."""
 
     points: Array  # (n_slots, size)
-    weight: NDArray[np.float64]  # (n_slots,)
+    weight: Floats  # (n_slots,)
 
     @classmethod
     def empty(cls, n_slots: int, size: int, dtype: DTypeLike) -> Buffer:
+        """Return a buffer without values."""
         return cls(np.zeros((n_slots, size), dtype), np.zeros(n_slots))
 
     def placed(self, slot: Array, n_slots: int) -> Buffer:
@@ -123,7 +122,7 @@ class Buffer:
         buffer.points[slot], buffer.weight[slot] = self.points, self.weight
         return buffer
 
-    def mass(self) -> NDArray[np.float64]:
+    def mass(self) -> Floats:
         """Return the weight of all points of each slot."""
         return self.weight * self.points.shape[1]
 
@@ -174,13 +173,13 @@ class Levels:
         levels.low, levels.high = weight(self.low), weight(self.high)
         return levels
 
-    def mass(self, block: Buffer) -> NDArray[np.float64]:
+    def mass(self, block: Buffer) -> Floats:
         """Return the weight of all points of each slot, including those of the block."""
         return sum((b.mass() for b in self.buffers if b is not None), block.mass())
 
     # -- thinning ------------------------------------------------------------------------------------------
 
-    def thin_rows(self, block: Buffer, points: Array, weight: NDArray[np.float64], slot: Array) -> Array:
+    def thin_rows(self, block: Buffer, points: Array, weight: Floats, slot: Array) -> Array:
         """Thin points whose weights are those of their rows into the block; return the order of the points."""
         into = (slot, block.points, block.weight, self.low, self.high)
         if weight.min() == weight.max():
@@ -219,7 +218,7 @@ class Levels:
             self.thin_table(entering, table, slot)
             self.buffers = [*self.buffers[:-1], self._collapse(top, entering, self.mass(entering))]
 
-    def carry(self, block: Buffer, level: int = 0, mass: NDArray[np.float64] | None = None) -> None:
+    def carry(self, block: Buffer, level: int = 0, mass: Floats | None = None) -> None:
         """Place the block on its level; two buffers on one level are thinned together and carried to the next."""
         if not block.weight.any():
             return
@@ -235,7 +234,7 @@ class Levels:
         self.buffers = buffers
         self._drop_faded(block, mass)
 
-    def _drop_faded(self, block: Buffer, mass: NDArray[np.float64]) -> None:
+    def _drop_faded(self, block: Buffer, mass: Floats) -> None:
         """Drop older points whose weight has faded to a fraction of the error; memory no longer grows with the rows."""
         for level, buffer in enumerate(self.buffers):
             is_older = buffer is not None and buffer is not block and (buffer.weight < block.weight).all()
@@ -245,7 +244,7 @@ class Levels:
         while self.buffers[-1] is None:
             self.buffers = self.buffers[:-1]
 
-    def _collapse(self, a: Buffer, b: Buffer, mass: NDArray[np.float64]) -> Buffer:
+    def _collapse(self, a: Buffer, b: Buffer, mass: Floats) -> Buffer:
         """Merge two buffers and thin them to half, or to as few points as the error allows."""
         left, right = a.points.shape[1], b.points.shape[1]
         n_slots, n = len(a.weight), left + right
@@ -264,7 +263,7 @@ class Levels:
                 kernels.thin(points, np.argsort(points, axis=1), weight, *into)
         return joint
 
-    def _room(self, a: Buffer, b: Buffer, mass: NDArray[np.float64], *, equal: bool) -> int:
+    def _room(self, a: Buffer, b: Buffer, mass: Floats, *, equal: bool) -> int:
         """Return the number of points of two buffers after thinning: half of them, or more to stay within eps."""
         n: int = a.points.shape[1] + b.points.shape[1]
         least, most = np.minimum(self.low, self.high), np.maximum(self.low, self.high)
@@ -330,7 +329,7 @@ class ClassPoints:
 
     # -- rows ----------------------------------------------------------------------------------------------
 
-    def add_rows(self, X: Array, rows: NDArray[np.int64], weight: NDArray[np.float64]) -> None:
+    def add_rows(self, X: Array, rows: Ints, weight: Floats) -> None:
         """Add some rows of a dense batch."""
         at = 0
         while at < len(rows):
@@ -347,7 +346,7 @@ class ClassPoints:
                 self.n_staged, self.staged, self.staged_weight = 0, staged[:0].copy(), np.empty(0)
                 self._flush(staged, np.arange(block), staged_weight[:block])
 
-    def _stage(self, X: Array, rows: NDArray[np.int64], weight: NDArray[np.float64], block: int) -> None:
+    def _stage(self, X: Array, rows: Ints, weight: Floats, block: int) -> None:
         held, need = self.n_staged, self.n_staged + len(rows)
         if len(self.staged) < need:
             more = max(block // 8, _ROOM // max(self.staged.shape[1], 1) if self.levels.buffers else 0)
@@ -358,7 +357,7 @@ class ClassPoints:
         self.staged[held:need], self.staged_weight[held:need] = X[rows], weight
         self.n_staged = need
 
-    def _flush(self, X: Array, rows: NDArray[np.int64], weight: NDArray[np.float64]) -> None:
+    def _flush(self, X: Array, rows: Ints, weight: Floats) -> None:
         """Thin a block of dense rows; the values of counted features are added exactly."""
         n_features, n, dtype = len(self.slot), len(rows), self.staged.dtype
         block, step = self._new_block(), max(CHUNK // n, 16)

@@ -9,8 +9,6 @@ from tamis._guard import ThreadSafe
 from tamis.watch.hypotheses import STALE
 from tamis.watch.rules import Rule
 
-__all__ = ["AlertLog"]
-
 _MOST_ALERTS = 1000
 
 

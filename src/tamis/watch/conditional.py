@@ -25,9 +25,6 @@ from tamis._guard import ThreadSafe
 from tamis._validation import Floats, Ints
 from tamis.watch.long_run import LongRunVariance
 
-__all__ = ["ConditionalRelevance"]
-
-
 _MOST_USED = 10
 _EVERY = 500  # rows between two estimates of the coefficients and of the variances
 _LEAST = 0.02  # of the variance of a score; below, the used features determine it

@@ -14,8 +14,6 @@ from typing import Any
 from tamis._json import null_nonfinite
 from tamis._validation import check_number, short_repr
 
-__all__ = ["Delivery"]
-
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """Rejects redirects, so that alerts are sent only to the given URL."""

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from tamis._guard import ThreadSafe
 from tamis._validation import Ints
 
-__all__ = ["History"]
-
 Floats = NDArray[np.float32]
 
 _MOST = 256  # number of points at which every second one is dropped
@@ -40,7 +38,7 @@ class History(ThreadSafe):
         self._values = np.zeros((_MOST, 2, n_features), dtype=np.float32)
         self._n, self._spacing = 0, _FIRST_SPACING
 
-    def add(self, row: int, relevance: NDArray[np.float64], reliance: NDArray[np.float64]) -> None:
+    def add(self, row: int, relevance: Floats, reliance: Floats) -> None:
         """Add the measures after `row` rows, unless the last point is near."""
         if self._n and row - self._rows[self._n - 1] < self._spacing:
             return

@@ -18,8 +18,6 @@ from tamis.base.categories import MAX_CATEGORIES, CategoryCodes, split_rows
 from tamis.errors import DataError
 from tamis.importance.predictions import is_numeric
 
-__all__ = ["LiveModel", "ModelInput", "returns_probabilities"]
-
 
 class ModelInput(ThreadSafe):
     """The columns of the frames that a model gets; immutable.

@@ -11,8 +11,6 @@ from tamis._guard import ThreadSafe
 from tamis._shapes import state_error
 from tamis._validation import Floats
 
-__all__ = ["PendingRows"]
-
 
 class PendingRows(ThreadSafe):
     """Rows and their predictions; beyond `max_rows` rows the oldest are dropped.

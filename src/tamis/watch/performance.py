@@ -14,8 +14,6 @@ from tamis.evaluate.metrics.classification import RunningMetrics
 from tamis.evaluate.metrics.ranking import SlidingAUC, SlidingMacroAUC
 from tamis.evaluate.metrics.regression import RunningErrors
 
-__all__ = ["Performance", "predicted_classes"]
-
 
 class Performance(ThreadSafe):
     """Measures over the last `window` labelled rows; for scores, from the batch on in which two classes are known.

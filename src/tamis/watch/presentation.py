@@ -14,8 +14,6 @@ from tamis.report.number_format import count, fraction
 from tamis.report.result import Result
 from tamis.report.text import plural, shorten
 
-__all__ = ["WatchPresentation"]
-
 _COLOURS = {"relevance": (47, 127, 193, 255), "reliance": (213, 94, 0, 255)}  # on white and on near-black
 _LEVELS = 64
 _MOST_FEATURES, _MOST_ROWS = 20, 200

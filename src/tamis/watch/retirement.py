@@ -45,9 +45,6 @@ from tamis.report.number_format import count, fraction
 from tamis.report.result import Result
 from tamis.report.text import plural
 
-__all__ = ["Retirement", "loss_bound", "retire"]
-
-
 _MOST_SETS = 12
 _FIRST = 200  # rows of the first fit
 _MOST_ROWS = 5000  # rows of a fit, and between two fits

@@ -21,8 +21,6 @@ from typing import Any
 
 from tamis._validation import check_choice, check_number, short_repr
 
-__all__ = ["SEVERITIES", "Rule"]
-
 SEVERITIES = ("info", "warning", "critical")
 _DROP = re.compile(r"(\w+)\s+drops\s+by\s+more\s+than\s+(\d+(?:\.\d+)?)")
 _FOR = re.compile(r"\s+for\s+([\d_,]+)\s+rows?$")

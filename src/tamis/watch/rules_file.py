@@ -16,8 +16,6 @@ from tamis._interrupts import raise_asynchronous
 from tamis._validation import short_repr
 from tamis.watch.rules import Rule
 
-__all__ = ["read_rules"]
-
 _KEYS = ("when", "severity", "cooldown")
 
 

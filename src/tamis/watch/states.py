@@ -7,9 +7,6 @@ import numpy as np
 from tamis._guard import ThreadSafe
 from tamis._validation import Floats, Ints, Mask
 
-__all__ = ["STATES", "FeatureStates", "share"]
-
-
 # By 2 * used + relevant, and 4 if used and never relevant before; -1 is unknown.
 STATES = (
     "neither",

@@ -63,9 +63,6 @@ from tamis.watch.presentation import WatchPresentation
 from tamis.watch.rules import Rule
 from tamis.watch.states import FeatureStates, share
 
-__all__ = ["DEFAULT_RULES", "Watch", "check_rules"]
-
-
 DEFAULT_RULES = (
     'state("*") == "used but no longer relevant"',
     'state("*") == "relevant but unused"',

@@ -12,8 +12,6 @@ from tamis.columns.generators.pairs import Interactions
 from tamis.columns.generators.sources import Originals, check_seed
 from tamis.columns.generators.table import as_columns
 
-__all__ = ["Chain"]
-
 
 class Chain(FeatureGenerator):
     """Blocks of features from several generators in sequence.

@@ -6,18 +6,14 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
-from tamis._validation import check_number
+from tamis._validation import Floats, check_number
 from tamis.base import ColumnSelector
 from tamis.columns.generators.formulas import Component, Projection
 from tamis.columns.generators.generator import CandidateBlock, FeatureGenerator
 from tamis.columns.generators.table import Columns, as_columns, dense
 from tamis.errors import DataError
 
-__all__ = ["PrincipalComponents", "principal_directions"]
-
-Floats = NDArray[np.float64]
 _CELLS = 1 << 20
 
 

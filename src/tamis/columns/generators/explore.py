@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._interrupts import defer_interrupts
-from tamis._validation import check_number
+from tamis._validation import Floats, check_number
 from tamis.base import ColumnSelector
 from tamis.base.html_repr import html_repr
 from tamis.columns.generators.generator import FeatureGenerator
@@ -22,8 +21,6 @@ from tamis.columns.generators.recipes import Recipes
 from tamis.columns.generators.sources import FromIterable
 from tamis.errors import CheckpointError
 from tamis.persistence import load, save
-
-__all__ = ["Exploration", "Progress", "explore"]
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ class Exploration:
         selected = f"{len(self.selector.selected_):,} of {self.n_candidates:,} candidates selected"
         return [selected, f"{self.seconds:.3g} s", f"ended: {self.ended}"]
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Any) -> Floats:
         """Compute the selected features of rows.
 
         Parameters

@@ -8,24 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis._validation import Floats
 from tamis.columns.generators.table import Columns, dense, label
 
-__all__ = [
-    "Column",
-    "Component",
-    "Log",
-    "Power",
-    "Product",
-    "Projection",
-    "Ratio",
-    "Recipe",
-    "power_of",
-    "product_name",
-]
-
-Floats = NDArray[np.float64]
 _CELLS = 1 << 20
 
 

@@ -9,17 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis._validation import Floats, Ints
 from tamis.base import ColumnSelector
 from tamis.columns.generators.formulas import Column, Recipe
 from tamis.columns.generators.recipes import Recipes
 from tamis.columns.generators.table import Block, Columns, dense
 from tamis.errors import DataError
 
-__all__ = ["CandidateBlock", "FeatureGenerator", "RecipeBook"]
-
-Floats = NDArray[np.float64]
 _CELLS = 1 << 20  # values of a block of candidates: 8 MB
 _WIDEST = 1 << 14
 
@@ -274,7 +271,7 @@ class FeatureGenerator(ABC):
         return [f"({name})" if name in self.columns.index else name for name in names]
 
 
-def order(n: int, seed: Sequence[int] | None) -> NDArray[np.int64]:
+def order(n: int, seed: Sequence[int] | None) -> Ints:
     """Return 0 to n - 1, shuffled if there is a seed."""
     if seed is None:
         return np.arange(n)

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from tamis._validation import check_choice, check_number
+from tamis._validation import Floats, Ints, Mask, check_choice, check_number
 from tamis.base import ColumnSelector
 from tamis.columns.generators.formulas import (
     Column,
@@ -25,9 +24,6 @@ from tamis.columns.generators.generator import CandidateBlock, FeatureGenerator,
 from tamis.columns.generators.sources import check_seed, seed_of
 from tamis.columns.generators.table import Block, Columns, as_columns, dense, label
 
-__all__ = ["Interactions", "Ratios"]
-
-Floats = NDArray[np.float64]
 _OF = ("selected", "selected originals", "originals")
 
 
@@ -45,7 +41,7 @@ class _Pairs(FeatureGenerator):
         self.of, self.random_state = of, check_seed(random_state)
         self._queue: list[str] = []  # parents in order of entry; those before `_at` are finished
         self._at = self._next = 0
-        self._codes: NDArray[np.int64] | None = None  # partners of the current parent
+        self._codes: Ints | None = None  # partners of the current parent
         self._values = np.empty(0)
         self._finished = np.zeros(self.columns.n_columns, dtype=bool)  # columns that were parents
 
@@ -54,11 +50,11 @@ class _Pairs(FeatureGenerator):
         """Return whether a selected feature can be a parent."""
 
     @abstractmethod
-    def _partners(self, parent: str) -> NDArray[np.int64]:
+    def _partners(self, parent: str) -> Ints:
         """Return the codes of the candidates of a parent."""
 
     @abstractmethod
-    def _names(self, parent: str, codes: NDArray[np.int64]) -> list[str]:
+    def _names(self, parent: str, codes: Ints) -> list[str]:
         """Return the candidates' names."""
 
     @abstractmethod
@@ -66,7 +62,7 @@ class _Pairs(FeatureGenerator):
         """Return a candidate's recipe."""
 
     @abstractmethod
-    def _combine(self, values: Floats, codes: NDArray[np.int64]) -> Block:
+    def _combine(self, values: Floats, codes: Ints) -> Block:
         """Return the candidates of a parent with these values."""
 
     def _draw(self, selector: ColumnSelector, width: int) -> CandidateBlock | None:
@@ -89,7 +85,7 @@ class _Pairs(FeatureGenerator):
                 self._at, self._next, self._codes = self._at + 1, 0, None
         return _concatenate_blocks(pieces) if pieces else None
 
-    def _make(self, parent: str, codes: NDArray[np.int64]) -> CandidateBlock:
+    def _make(self, parent: str, codes: Ints) -> CandidateBlock:
         names = self._disambiguate(self._names(parent, codes))
         return CandidateBlock(
             names, self._combine(self._values, codes), lambda i: self._recipe(parent, int(codes[i]))
@@ -104,7 +100,7 @@ class _Pairs(FeatureGenerator):
             if recipe is not None and self._can_be_parent(name, recipe):
                 self._queue.append(name)
 
-    def _shuffle(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _shuffle(self, codes: Ints) -> Ints:
         return codes[order(len(codes), seed_of(self.random_state, self.place, 1 + self._at))]
 
     def _finish(self, parent: str) -> None:
@@ -226,7 +222,7 @@ class Interactions(_Pairs):
         size = recipe.size() if len(factors) == 1 else len(factors)
         return size < self.degree
 
-    def _partners(self, parent: str) -> NDArray[np.int64]:
+    def _partners(self, parent: str) -> Ints:
         factors = self._factors(parent)
         free = np.ones(self.columns.n_columns, dtype=bool)
         own = [self.columns.index[name] for name in set(factors) if name in self.columns.index]
@@ -243,7 +239,7 @@ class Interactions(_Pairs):
             free[own] &= self.book.powers.setdefault(name, self.place) == self.place
         return np.flatnonzero(free)
 
-    def _exclude(self, factors: Counter[str], done: Counter[str], free: NDArray[np.bool_]) -> None:
+    def _exclude(self, factors: Counter[str], done: Counter[str], free: Mask) -> None:
         """Exclude the column whose product was already offered as another product times its partner."""
         more, less = list((done - factors).elements()), list((factors - done).elements())
         if not self.squares and any(name in done for name in less):
@@ -251,7 +247,7 @@ class Interactions(_Pairs):
         if len(more) == len(less) == 1 and less[0] in self.columns.index and more[0] in self.columns.index:
             free[self.columns.index[more[0]]] = False
 
-    def _names(self, parent: str, codes: NDArray[np.int64]) -> list[str]:
+    def _names(self, parent: str, codes: Ints) -> list[str]:
         factors, labels = self._factors(parent), self.columns.labels
         front = product_name(factors)
         names = [f"{front}*{labels[j]}" for j in codes.tolist()]
@@ -266,7 +262,7 @@ class Interactions(_Pairs):
             return Power(Column(factors[0]), factors[0], float(len(factors)))
         return Product(tuple(self.recipe_of(name) for name in factors), factors)
 
-    def _combine(self, values: Floats, codes: NDArray[np.int64]) -> Block:
+    def _combine(self, values: Floats, codes: Ints) -> Block:
         block = self.columns.block(codes)
         if not sp.issparse(block):
             return block * values[:, None]
@@ -310,7 +306,7 @@ class Ratios(_Pairs):
     def _can_be_parent(self, name: str, recipe: Recipe) -> bool:
         return recipe.is_atom and (self.of == "selected" or name in self.columns.index)
 
-    def _partners(self, parent: str) -> NDArray[np.int64]:
+    def _partners(self, parent: str) -> Ints:
         """Code j: the parent over column j; n_columns + j: column j over the parent."""
         free = np.ones(self.columns.n_columns, dtype=bool)
         if (j := self.columns.index.get(parent)) is not None:
@@ -323,7 +319,7 @@ class Ratios(_Pairs):
         """Return the column, and whether it is the denominator."""
         return self.columns.names[code % self.columns.n_columns], code < self.columns.n_columns
 
-    def _names(self, parent: str, codes: NDArray[np.int64]) -> list[str]:
+    def _names(self, parent: str, codes: Ints) -> list[str]:
         pairs = [self._split(code) for code in codes.tolist()]
         own = label(parent)
         return [f"{own}/{label(name)}" if below else f"{label(name)}/{own}" for name, below in pairs]
@@ -334,7 +330,7 @@ class Ratios(_Pairs):
         floor = smallest_nonzero(self._values_of(under)[:, None])[0]
         return Ratio(self.recipe_of(above), self.recipe_of(under), (above, under), float(floor))
 
-    def _combine(self, values: Floats, codes: NDArray[np.int64]) -> Block:
+    def _combine(self, values: Floats, codes: Ints) -> Block:
         below = codes < self.columns.n_columns
         block = np.array(dense(self.columns.block(codes % self.columns.n_columns)))
         under = block[:, below]

@@ -6,17 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Array, as_table, safe_repr
+from tamis._validation import Array, Floats, as_table, safe_repr
 from tamis.base import html_repr
 from tamis.columns.generators.formulas import Recipe
 from tamis.columns.generators.table import Columns
 from tamis.errors import DataError
-
-__all__ = ["Recipes"]
-
-Floats = NDArray[np.float64]
 
 
 class Recipes:

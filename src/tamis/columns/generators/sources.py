@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._validation import check_number
 from tamis.base import ColumnSelector, FeatureStream
@@ -16,9 +15,6 @@ from tamis.columns.generators.generator import CandidateBlock, FeatureGenerator,
 from tamis.columns.generators.table import Columns, as_columns
 from tamis.errors import DataError
 
-__all__ = ["FromIterable", "Originals", "check_seed", "seed_of"]
-
-Floats = NDArray[np.float64]
 _CELLS = 1 << 20
 
 

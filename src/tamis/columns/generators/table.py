@@ -7,15 +7,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from tamis._checksum import checksum
-from tamis._validation import as_list, as_rows, fill_masked
+from tamis._validation import Floats, as_list, as_rows, fill_masked
 from tamis.errors import DataError
 
-__all__ = ["Columns", "as_columns"]
-
-Floats = NDArray[np.float64]
 Block: TypeAlias = Any  # a float64 ndarray of shape (n_rows, m), or a CSC matrix
 _CELLS = 1 << 20  # of a part for the fingerprint
 

@@ -7,18 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import check_choice, check_number
+from tamis._validation import Floats, Ints, check_choice, check_number
 from tamis.base import ColumnSelector
 from tamis.columns.generators.formulas import Log, Power, Recipe, power_of
 from tamis.columns.generators.generator import CandidateBlock, FeatureGenerator, order
 from tamis.columns.generators.sources import check_seed, seed_of
 from tamis.columns.generators.table import Block, Columns, as_columns, dense, label
 
-__all__ = ["Logs", "Powers"]
-
-Floats = NDArray[np.float64]
 _OF = ("originals", "selected")
 
 
@@ -37,7 +33,7 @@ class _Transform(FeatureGenerator):
         self.of, self.random_state = of, check_seed(random_state)
         self._queue: list[str] = []  # of="selected": sources in their order of entry
         self._next = 0
-        self._order: NDArray[np.int64] | None = None
+        self._order: Ints | None = None
 
     @abstractmethod
     def _name(self, source: str, variant: int) -> str:
@@ -48,7 +44,7 @@ class _Transform(FeatureGenerator):
         """Return the feature's recipe."""
 
     @abstractmethod
-    def _transform(self, values: Block, variants: NDArray[np.int64]) -> Block:
+    def _transform(self, values: Block, variants: Ints) -> Block:
         """Return the features of a block of sources."""
 
     def _draw(self, selector: ColumnSelector, width: int) -> CandidateBlock | None:
@@ -71,7 +67,7 @@ class _Transform(FeatureGenerator):
             self._disambiguate([self._name(*pair) for pair in pairs]), made, lambda i: self._recipe(*pairs[i])
         )
 
-    def _codes(self, selector: ColumnSelector, width: int) -> NDArray[np.int64]:
+    def _codes(self, selector: ColumnSelector, width: int) -> Ints:
         """Return the next candidates: source times the number of variants, plus variant."""
         if self.of == "selected":
             waiting = set(self._queue)
@@ -165,7 +161,7 @@ class Powers(_Transform):
         name = self._name(self._source(code), code % self._variants)
         return self.book.powers.setdefault(name, self.place) == self.place
 
-    def _transform(self, values: Block, variants: NDArray[np.int64]) -> Block:
+    def _transform(self, values: Block, variants: Ints) -> Block:
         changed = values.copy() if self._sparse(values) else np.empty(values.shape, order="F")
         for v in np.unique(variants).tolist():
             if self._sparse(values):
@@ -216,7 +212,7 @@ class Logs(_Transform):
         shift, floor = shift_and_floor(self._values_of(source)[:, None])
         return Log(self.recipe_of(source), source, float(shift[0]), float(floor[0]))
 
-    def _transform(self, values: Block, variants: NDArray[np.int64]) -> Block:
+    def _transform(self, values: Block, variants: Ints) -> Block:
         values = dense(values)
         shift, floor = shift_and_floor(values)
         return np.log(np.maximum(values + shift, floor))

@@ -40,14 +40,10 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import check_number
+from tamis._validation import Floats, Mask, check_number
 from tamis.columns.online_fdr.rule import ChargingRule
 
-__all__ = ["ELORD", "ESAFFRON", "SCORE"]
-
-Floats = NDArray[np.float64]
 _SPREAD = 10.0  # tests over which the level decreases little: 2 to 50 hardly differ in power over 1,000 tests
 
 
@@ -219,7 +215,7 @@ class ESAFFRON(ELORD):
     def _share(self) -> float:
         return 1.0 - self.candidate
 
-    def _ticks(self, log_p: Floats) -> NDArray[np.bool_]:
+    def _ticks(self, log_p: Floats) -> Mask:
         return self._log_e(log_p) < -math.log(self.candidate)
 
     def _rejection_cost(self, a: float, log_e: float) -> float:

@@ -6,18 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import check_number
+from tamis._validation import Floats, Ints, check_number
 from tamis.columns.online_fdr.rule import ChargingRule
 
-__all__ = ["ELOND", "LOND", "AlphaSpending", "DecayingSumRule", "LORDPlusPlus", "gamma_lord", "gamma_power"]
-
-Floats = NDArray[np.float64]
 _PART = 1 << 18  # ages processed together
 
 
-def gamma_lord(ages: NDArray[np.int64]) -> Floats:
+def gamma_lord(ages: Ints) -> Floats:
     """Return 0.07720838 log(max(j, 2)) / (j exp(sqrt(log j))), the sequence of LORD; j >= 1.
 
     Examples
@@ -29,7 +25,7 @@ def gamma_lord(ages: NDArray[np.int64]) -> Floats:
     return 0.07720838 * np.maximum(logs, np.log(2.0)) / (ages * np.exp(np.sqrt(logs)))
 
 
-def gamma_power(ages: NDArray[np.int64]) -> Floats:
+def gamma_power(ages: Ints) -> Floats:
     """Return 0.4374901658 j^-1.6, the sequence of SAFFRON and ADDIS; j >= 1.
 
     Examples
@@ -76,7 +72,7 @@ class DecayingSumRule(ChargingRule):
         weights[1:2] -= self._initial_wealth
         return weights
 
-    def _fade(self, ages: NDArray[np.int64]) -> Floats:
+    def _fade(self, ages: Ints) -> Floats:
         """Return g of the ages, shape (m, n_times)."""
         return gamma_power(ages)
 
@@ -245,7 +241,7 @@ class LORDPlusPlus(DecayingSumRule):
     def _check(self) -> None:
         check_number("decay", self.decay, low=0, high=1, open_low=True)
 
-    def _fade(self, ages: NDArray[np.int64]) -> Floats:
+    def _fade(self, ages: Ints) -> Floats:
         g = gamma_lord(ages)
         if self.decay < 1.0:
             weight = float(self.decay) ** ages.astype(np.float64)

@@ -6,15 +6,11 @@ from abc import ABC, abstractmethod
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 
-from tamis._validation import check_number
+from tamis._validation import Floats, Ints, Mask, check_number
 
-__all__ = ["ChargingRule", "SpendingRule"]
-
-Floats = NDArray[np.float64]
 _PART = 1 << 16  # tests processed together
 
 
@@ -87,7 +83,7 @@ class SpendingRule(BaseEstimator, ABC):  # type: ignore[misc]
         else:
             self.skip(np.array([float(log_p)]))
 
-    def decide(self, log_p: Floats) -> NDArray[np.bool_]:
+    def decide(self, log_p: Floats) -> Mask:
         """Test p-values in order.
 
         Parameters
@@ -148,7 +144,7 @@ class ChargingRule(SpendingRule):
     def _levels(self, log_p: Floats) -> Floats:
         """Return the levels of the next tests as long as none rejects."""
 
-    def _ticks(self, log_p: Floats) -> NDArray[np.bool_]:
+    def _ticks(self, log_p: Floats) -> Mask:
         """Return which tests without rejection advance the clock."""
         return np.ones(len(log_p), dtype=bool)
 
@@ -156,7 +152,7 @@ class ChargingRule(SpendingRule):
         """Return the contribution of each test without rejection to the estimate of the false discoveries."""
         return levels
 
-    def _clocks(self, log_p: Floats) -> NDArray[np.int64]:
+    def _clocks(self, log_p: Floats) -> Ints:
         """Return the clock at each of the next tests."""
         return self.clock_ + np.cumsum(np.concatenate([[0], self._ticks(log_p)[:-1]]), dtype=np.int64)
 

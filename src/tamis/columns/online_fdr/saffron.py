@@ -5,14 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import check_number
+from tamis._validation import Floats, Mask, check_number
 from tamis.columns.online_fdr.lord import DecayingSumRule
-
-__all__ = ["ADDIS", "SAFFRON"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)
@@ -53,7 +48,7 @@ class SAFFRON(DecayingSumRule):
         check_number("discard", self.discard, low=0, high=1, open_low=True)
         check_number("candidate", self.candidate, low=0, high=self.discard, open_low=True, open_high=True)
 
-    def _ticks(self, log_p: Floats) -> NDArray[np.bool_]:
+    def _ticks(self, log_p: Floats) -> Mask:
         return (log_p > np.log(self.candidate)) & (log_p <= np.log(self.discard))
 
     def _from_sum(self, total: Floats) -> Floats:

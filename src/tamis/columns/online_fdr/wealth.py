@@ -10,15 +10,10 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import check_number
+from tamis._validation import Floats, check_number
 from tamis.columns.online_fdr.rule import SpendingRule
 from tamis.columns.tails import log_chi2_tail
-
-__all__ = ["AlphaWealth", "InformationInvesting"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)

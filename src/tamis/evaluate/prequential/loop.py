@@ -17,8 +17,6 @@ from tamis.pipeline.selective_learner import declare_categories, declare_task, d
 from tamis.streams.frames import DictStream, FrameStream
 from tamis.streams.named_streams import as_stream
 
-__all__ = ["prequential"]
-
 
 def prequential(
     stream: Any,

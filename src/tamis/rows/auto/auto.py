@@ -55,7 +55,7 @@ from sklearn.utils import check_random_state
 
 from tamis._atomic import atomic
 from tamis._docstrings import fill_docstring
-from tamis._validation import Array, Rows, check_choice, columns_of, short_repr
+from tamis._validation import Array, Floats, Ints, Mask, Rows, check_choice, columns_of, short_repr
 from tamis._validation.parameters import COLUMNS, SEED, number, parameters, with_methods
 from tamis.base import RowSelector, n_to_select
 from tamis.base.declarations import Claims, Inputs
@@ -85,8 +85,6 @@ from tamis.rows.screening.mean_variance import fisher_score
 from tamis.rows.waiting_block import WaitingBlock, concatenate
 from tamis.summaries.class_moments import ClassMoments
 from tamis.summaries.paired_losses import PairedLosses, preferred
-
-__all__ = ["Auto"]
 
 _BLOCK = 100  # rows per batch
 _FIRST = (10, 25, 50)  # rows at which the first batches end
@@ -796,9 +794,9 @@ class Auto(RowSelector):
         self._ranks = ranks
         self._masks = self._sets(ranks)
 
-    def _sets(self, ranks: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _sets(self, ranks: Ints) -> Mask:
         """Return the features of each candidate: the first ones of its ranking, with those that go with them."""
-        masks: NDArray[np.bool_] = ranks[self._which] < self._size[:, None]
+        masks: Mask = ranks[self._which] < self._size[:, None]
         return masks if self._terms is None else self._terms.complete(masks)
 
     def _fit_lasso(self) -> tuple[NDArray[np.intp], int] | None:
@@ -813,7 +811,7 @@ class Auto(RowSelector):
     def _set_own_size(self, ranker: int, size: int) -> None:
         self._size = np.where((self._which == ranker) & self._own_size, size, self._size)
 
-    def _scores_without_selector(self, name: str) -> NDArray[np.float64]:
+    def _scores_without_selector(self, name: str) -> Floats:
         """Return the scores of a ranking by boosted trees, or by the moments."""
         if name == "boosted":
             return self._forests.boosted
@@ -1041,18 +1039,18 @@ class Auto(RowSelector):
         ahead._take_block()
         return ahead
 
-    def _selection(self) -> NDArray[np.bool_]:
+    def _selection(self) -> Mask:
         now = self._now()
-        kept: NDArray[np.bool_] = now._masks[now._candidate].copy()
+        kept: Mask = now._masks[now._candidate].copy()
         return kept
 
-    def _relevance(self) -> NDArray[np.float64]:
+    def _relevance(self) -> Floats:
         now = self._now()
         candidate = now._candidate
         if now.candidates_[candidate] == "all":
             # Equal sets differ by rounding alone: the first of them.
             candidate = 1 + int(now._paired.mean()[1:].round(6).argmin())
-        scores: NDArray[np.float64] = 1.0 - now._ranks[now._which[candidate]] / now.n_features_in_
+        scores: Floats = 1.0 - now._ranks[now._which[candidate]] / now.n_features_in_
         return scores
 
     @property
@@ -1062,24 +1060,24 @@ class Auto(RowSelector):
         return self.candidates_[self._candidate]
 
     @property
-    def errors_(self) -> NDArray[np.float64]:
+    def errors_(self) -> Floats:
         """Mean error of each candidate on the last tested rows."""
         return self._history.recent(len(self._paired))
 
     @property
-    def sizes_(self) -> NDArray[np.int64]:
+    def sizes_(self) -> Ints:
         """Number of features of each candidate."""
         _ = self.warming_up_
         return self._size.copy() if self._terms is None else self._masks.sum(axis=1)
 
     @property
-    def excess_losses_(self) -> NDArray[np.float64]:
+    def excess_losses_(self) -> Floats:
         """Loss of each candidate above that of the best one."""
         _ = self.warming_up_
         return self._paired.behind()[0]
 
     @property
-    def allowed_(self) -> NDArray[np.float64]:
+    def allowed_(self) -> Floats:
         """Largest loss above the best one at which a candidate counts as equally good."""
         _ = self.warming_up_
         return np.maximum(self.tolerance - self._paired.behind()[1], 0.0)
@@ -1202,7 +1200,7 @@ def knee(scores: Array, most: int) -> int:
 
 
 @lru_cache(maxsize=16)
-def _chord(n: int) -> NDArray[np.float64]:
+def _chord(n: int) -> Floats:
     """Return n heights from 1 to 0; `linspace` takes longer than the rest of `knee`."""
     return np.linspace(1.0, 0.0, n)
 
@@ -1221,7 +1219,7 @@ def _keys(candidates: list[str]) -> dict[tuple[str, str | int], int]:
     return keys
 
 
-def _places(scores: Array) -> NDArray[np.int64]:
+def _places(scores: Array) -> Ints:
     """Return the rank of each feature, from 0; ties in the order of the columns."""
     places = np.empty(len(scores), np.int64)
     places[np.argsort(-scores, kind="stable")] = np.arange(len(scores))

@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._shapes import Shapes
-from tamis._validation import Array
-
-__all__ = ["History", "fades_over", "news_of"]
+from tamis._validation import Array, Floats
 
 _LATELY = 2000.0  # rows over which errors are averaged, at most
 _MOST = 512  # maximum number of records, after which pairs are merged
@@ -100,12 +98,12 @@ class History:
         other.errors, other.followed = self.errors.take(origin, axis=1), goes_to[self.followed]
         return other
 
-    def recent(self, n_rows: int) -> NDArray[np.float64]:
+    def recent(self, n_rows: int) -> Floats:
         """Return the mean error of each candidate over the last records with `n_rows` tested rows together."""
         n_tested = self.n_tested[: self.n_records]
         first = max(int((n_tested[::-1].cumsum()[::-1] >= n_rows).sum()) - 1, 0)
         total = max(float(n_tested[first:].sum()), 1.0)
-        mean: NDArray[np.float64] = n_tested[first:] @ self.errors[first : self.n_records] / total
+        mean: Floats = n_tested[first:] @ self.errors[first : self.n_records] / total
         return mean
 
     def records(self) -> dict[str, NDArray[Any]]:

@@ -20,14 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Mask
 from tamis.rows.discuss.bayes_watch import BayesWatch, count, cuts, empty_watch, watch
 from tamis.rows.relation_change import critical_values, find_changed_feature, find_changed_table
 from tamis.summaries.entropy import WindowCounts
-
-__all__ = ["LOOK", "Present"]
-
-Floats = NDArray[np.float64]
 
 LOOK = 50  # rows between two tests of the relations
 _YOUNG = 150  # recent rows that are compared with the rest of the window
@@ -54,7 +50,7 @@ class Present:
         A :class:`tamis.rows.discuss.bayes_watch.BayesWatch`, for kernels.
     """
 
-    def __init__(self, counts: WindowCounts, exact: NDArray[np.bool_], alpha: float) -> None:
+    def __init__(self, counts: WindowCounts, exact: Mask, alpha: float) -> None:
         self.alpha, self._exact = alpha, exact
         self.began, self._found = 0, -1  # and the row of the detection, during a transition
         self._forget(counts)
@@ -148,7 +144,7 @@ class Present:
         self.began -= age // window * window  # by windows, so that each row is counted once
         return True
 
-    def widened(self, exact: NDArray[np.bool_]) -> Present:
+    def widened(self, exact: Mask) -> Present:
         """Return a copy with additional features, which were 0 in all rows; `exact` covers all features."""
         wide, more = copy.copy(self), len(exact) - len(self._exact)
         wide._exact = exact

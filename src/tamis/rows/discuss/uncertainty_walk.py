@@ -8,15 +8,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtri
 
+from tamis._validation import Floats, Ints
 from tamis.rows.discuss.recent_gain import measure, measure_gain
 from tamis.summaries.entropy import WindowCounts
 
-__all__ = ["SelectionRules", "WindowStatistics", "view"]
-
-Floats = NDArray[np.float64]
 _LN4 = 2.0 * np.log(2.0)
 _STAYS = 0.2  # fraction of the threshold that a selected feature needs to stay
 _NEW, _OWN = 0.3, 0.1  # `share` of (3) for a new feature, and for a selected one
@@ -55,7 +52,7 @@ class SelectionRules(NamedTuple):
     epsilon: float  # (1)
     margin: float
     n_features: int  # of the rows, including those without statistics, which were always 0
-    ranks: NDArray[np.int64] | None  # order of equal features; None: the earlier one first
+    ranks: Ints | None  # order of equal features; None: the earlier one first
 
     def thresholds(self, view: WindowStatistics) -> Floats:
         """Return the threshold of the symmetrical uncertainty of each feature."""

@@ -60,15 +60,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._validation import Array
+from tamis._validation import Array, Floats
 from tamis._validation.parameters import integer, number, parameters, with_methods
 from tamis.base.declarations import Claims, Inputs
 from tamis.errors import DataError
 from tamis.rows.fires.sampled_models import HIDDEN, Network, SampledModel, SoftTree
-from tamis.rows.scaled_batches import Floats, ScaledBatches, ScaledRows
+from tamis.rows.scaled_batches import ScaledBatches, ScaledRows
 from tamis.summaries.moments import RunningMoments
-
-__all__ = ["MonteCarloFIRES"]
 
 # Rows after which a squared error counts half: errors shrink while the model learns.
 _ERROR_HALF_LIFE = 2000.0

@@ -12,11 +12,9 @@ from typing import Protocol
 
 import numpy as np
 
-from tamis._validation import Array, is_integer
+from tamis._validation import Array, Floats, is_integer
 from tamis._validation.parameters import Kind
-from tamis.rows.scaled_batches import Floats, ScaledRows
-
-__all__ = ["HIDDEN", "Network", "SampledModel", "SoftTree", "sample_weights"]
+from tamis.rows.scaled_batches import ScaledRows
 
 Shape = tuple[int, ...]
 _NOBODY = 1e-12  # fraction of rows reaching a node, below which it is not penalised

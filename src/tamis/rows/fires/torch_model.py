@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from tamis._validation import Array
+from tamis._validation import Array, Floats
 from tamis.errors import DataError
 from tamis.rows.fires.sampled_models import Shape
-from tamis.rows.scaled_batches import Floats, ScaledRows
-
-__all__ = ["TorchModel"]
+from tamis.rows.scaled_batches import ScaledRows
 
 
 class TorchModel:

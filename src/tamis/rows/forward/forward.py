@@ -52,7 +52,7 @@ from scipy.special import chdtri
 
 from tamis._atomic import atomic
 from tamis._docstrings import fill_docstring
-from tamis._validation import Array, Rows, check_choice, check_number
+from tamis._validation import Array, Floats, Ints, Mask, Rows, check_choice, check_number
 from tamis._validation.parameters import integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.base.declarations import Claims, Inputs
@@ -67,8 +67,6 @@ from tamis.rows.forward.scatter import Scatter
 from tamis.rows.forward.steps import ADVANTAGE, ADVANTAGE_AFTER_DRIFT, ERRORS, choose, favour
 from tamis.rows.waiting_block import WaitingBlock, concatenate, own
 from tamis.summaries.label_series import LabelSeries
-
-__all__ = ["ForwardPartialCorrelation"]
 
 _BLOCK = 100  # rows per batch
 _FIRST = (10, 25, 50)  # rows at which the first batches end
@@ -422,7 +420,7 @@ class ForwardPartialCorrelation(RowSelector):
             return float(0.5 ** (1.0 / self.half_life))
         return 1.0 if self._scatter.weight < self._most else 1.0 - 1.0 / self._most
 
-    def _targets(self, y: Array) -> NDArray[np.float64]:
+    def _targets(self, y: Array) -> Floats:
         """Return the targets of the scatter matrix: indicators of the classes, or the number."""
         if self._is_regression():
             return y[:, None]
@@ -581,7 +579,7 @@ class ForwardPartialCorrelation(RowSelector):
             np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64), weight,
         )  # fmt: skip
 
-    def _gain_alone(self, marginals: Marginals) -> NDArray[np.float64]:
+    def _gain_alone(self, marginals: Marginals) -> Floats:
         """Return (1) for every feature before any is selected, without a ridge."""
         if self._is_regression():
             share = np.array([self._scatter.S[-1, -1] * self._scatter.unit[-1] ** 2 / self._scatter.weight])
@@ -618,10 +616,10 @@ class ForwardPartialCorrelation(RowSelector):
         ahead._take_block(choose=True)
         return ahead
 
-    def _relevance(self) -> NDArray[np.float64]:
+    def _relevance(self) -> Floats:
         return self._now()._relevance_now.copy()
 
-    def _scores(self, before: Array, n_effective: float) -> NDArray[np.float64]:
+    def _scores(self, before: Array, n_effective: float) -> Floats:
         scores = np.zeros(self.n_features_in_)
         if self._marginals is not None:
             scores = self._gain_alone(self._marginals) / (1.0 + self._ridge)
@@ -641,7 +639,7 @@ class ForwardPartialCorrelation(RowSelector):
             scores[chosen] = falling
         return scores
 
-    def _keep_more(self, gains: Array, before: Array, n_effective: float) -> NDArray[np.int64]:
+    def _keep_more(self, gains: Array, before: Array, n_effective: float) -> Ints:
         """Return the features selected beyond the sequential ones, by gain; selected ones are favoured."""
         n_more = 0 if self._chooses_count else self._n_kept() - len(self._order)
         if n_more <= 0:
@@ -653,14 +651,14 @@ class ForwardPartialCorrelation(RowSelector):
         best = np.argsort(-ranked, kind="stable")[:n_more]
         return best[ranked[best] > 0.0]
 
-    def _selection(self) -> NDArray[np.bool_]:
+    def _selection(self) -> Mask:
         now = self._now()
         kept = np.zeros(self.n_features_in_, np.bool_)
         kept[now._columns[now._order]] = True
         return kept if kept.any() else ~kept
 
     @property
-    def redundant_to_(self) -> NDArray[np.int64]:
+    def redundant_to_(self) -> Ints:
         """The selected feature that accounts for most of the gain of each feature; -1 if there is none."""
         _ = self.warming_up_  # raises if not fitted
         now = self._now()
@@ -766,7 +764,7 @@ class ForwardPartialCorrelation(RowSelector):
         self._choose()
 
 
-def _dense_columns(X: Rows, columns: Array) -> NDArray[np.float64]:
+def _dense_columns(X: Rows, columns: Array) -> Floats:
     """Return some columns, dense."""
     dense = X[:, columns].toarray() if sp.issparse(X) else X.take(columns, axis=1)
     return np.asarray(dense, dtype=np.float64, order="C")

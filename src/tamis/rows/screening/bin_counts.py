@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._shapes import SizedState
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Ints, Rows
 from tamis.dependence.autocorrelation import Inflation
 from tamis.dependence.information_band import information_band
 from tamis.errors import DataError
@@ -31,10 +31,8 @@ from tamis.summaries.fixed_bins import FixedBins
 from tamis.summaries.pruned_quantiles import PrunedQuantiles
 from tamis.summaries.quantiles import QuantileSummary, rows_until_lost
 
-__all__ = ["BinCounts", "gini_of_categories", "gini_statistic", "pool_rare_categories"]
-
 Statistic = Callable[[Array], tuple[Array, Array]]
-Counts = tuple[NDArray[np.intp], NDArray[np.float64], bool]
+Counts = tuple[NDArray[np.intp], Floats, bool]
 _MOST_CATEGORIES = 1 << 16
 _FEW_CATEGORIES = 32  # a feature of fewer is scored by its raw counts
 _RARE = 5.0  # rows; Cochran's rule for the chi-square approximation
@@ -76,7 +74,7 @@ class BinCounts(SizedState):
     # For dtype="float32": the last row, and the number of values of each feature that float32 may confuse with the
     # value before. None for "float64".
     _last: Array | None = None
-    _ties: NDArray[np.int64] | None = None
+    _ties: Ints | None = None
     _coarse = False  # whether float32 is too coarse for a feature
 
     def __init__(
@@ -299,7 +297,7 @@ class BinCounts(SizedState):
         bins[np.isnan(X)] = -1
         return bins
 
-    def test(self, statistic_of: Statistic) -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
+    def test(self, statistic_of: Statistic) -> tuple[Floats, Ints] | None:
         """Return a statistic of exact counts of the numbers and its degrees of freedom; None if there are none yet."""
         return None if self._exact is None else self._exact.test(statistic_of)
 
@@ -310,7 +308,7 @@ class BinCounts(SizedState):
             return 0
         return self._exact.rows_until_cut
 
-    def edges(self) -> NDArray[np.float64] | None:
+    def edges(self) -> Floats | None:
         """Return the bin edges of all features, (n_features, n_bins - 1); None before those of numbers are determined.
 
         For categories, the first codes have a separate bin, and the others share one.
@@ -323,9 +321,7 @@ class BinCounts(SizedState):
             edges[self.numeric] = self._exact.edges
         return edges
 
-    def information_band(
-        self, alpha: float, inflation: Array | None = None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def information_band(self, alpha: float, inflation: Array | None = None) -> tuple[Floats, Floats]:
         """Return a band of the mutual information of each feature: 0 to the maximum for categories.
 
         The `inflation` of each feature divides the number of rows; nan: no rows.
@@ -345,7 +341,7 @@ class BinCounts(SizedState):
         return float(self._quantiles.rank_error().max(initial=0.0))
 
 
-def pool_rare_categories(table: NDArray[np.float64]) -> NDArray[np.float64]:
+def pool_rare_categories(table: Floats) -> Floats:
     """Return counts in which the rare categories of features with many categories share a bin.
 
     A category of one row predicts the label of that row, so the scores of an identifier would be the largest possible.
@@ -382,7 +378,7 @@ def pool_rare_categories(table: NDArray[np.float64]) -> NDArray[np.float64]:
     return pooled
 
 
-def gini_of_categories(table: NDArray[np.float64]) -> NDArray[np.float64]:
+def gini_of_categories(table: Floats) -> Floats:
     """Return the largest decrease of the Gini impurity by splitting the categories in two.
 
     For each class, the categories are ordered by their proportion of the class, and all cuts are evaluated. For two
@@ -415,8 +411,8 @@ def gini_of_categories(table: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def gini_statistic(
-    table: NDArray[np.float64], in_order: bool = True, inflation: Inflation | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    table: Floats, in_order: bool = True, inflation: Inflation | None = None
+) -> tuple[Floats, Ints]:
     """Return minus twice the log of the p-value of the Gini index, as a statistic, and its degrees of freedom.
 
     With q the class proportions of n rows that are independent of the class, n times the decrease by one cut is
@@ -457,7 +453,7 @@ def gini_statistic(
     dimensions = (table.sum(axis=2) > 0.0).sum(axis=1) - 1.0
     share, times = np.zeros(len(table)), np.ones(len(table))
 
-    def standardise(of: Array, decrease: Array) -> NDArray[np.float64]:
+    def standardise(of: Array, decrease: Array) -> Floats:
         """Return a decrease in units of its mean, corrected for small counts."""
         chi, ratio = chi_square(of)[0], np.ones(len(of))
         np.divide(independence_statistic(of, log=False)[0], chi, out=ratio, where=chi > 0.0)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._validation import Mask
 from tamis.catalog import EFFECT_TITLES, SCORE_MEANINGS, SCORE_TITLES
 from tamis.report.charts.chart import Chart, Line, axis, percent, whole_number
 from tamis.report.content import Cell, Figure, Meter, Names, Remark, Reproduction, Section, Table
@@ -17,8 +18,6 @@ from tamis.report.number_format import count, duration, power_of_ten, rate, scie
 from tamis.report.result import Result
 from tamis.report.text import listed, lower
 from tamis.rows.screening.screening import Screening
-
-__all__ = ["ColumnRanking"]
 
 _MOST_ROWS = 1000
 _LEAST = 1e-300  # smallest p-value that is written with its digits
@@ -97,7 +96,7 @@ class ColumnRanking(Result):
         )
         return [*self._remarks, *([Remark(said, "note")] if bare else [])]
 
-    def _names(self, which: NDArray[np.bool_]) -> list[str]:
+    def _names(self, which: Mask) -> list[str]:
         return [str(name) for name in self.columns["feature"][which]]
 
     def verdict(self) -> str:

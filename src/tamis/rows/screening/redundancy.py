@@ -23,13 +23,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from tamis._shapes import Shapes, SizedState, state_error
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Rows
 from tamis.summaries.batch import n_bytes
-
-__all__ = ["LastRows", "by_addition", "by_discount"]
 
 _KEPT = 1000
 
@@ -85,7 +82,7 @@ class LastRows(SizedState):
             rows.add(X, y)
         return rows
 
-    def columns(self, which: Array) -> tuple[NDArray[np.float64], Array]:
+    def columns(self, which: Array) -> tuple[Floats, Array]:
         """Return some columns of the rows, dense, and the codes."""
         parts = []
         for X, _ in self.blocks:
@@ -99,7 +96,7 @@ class LastRows(SizedState):
     nbytes = property(n_bytes)
 
 
-def by_addition(X: NDArray[np.float64], codes: Array, n_selected: int) -> list[int]:
+def by_addition(X: Floats, codes: Array, n_selected: int) -> list[int]:
     """Return the columns in the order of their gains (1); then those without gain, in their order.
 
     Parameters
@@ -141,7 +138,7 @@ def by_addition(X: NDArray[np.float64], codes: Array, n_selected: int) -> list[i
     return [*order, *np.flatnonzero(free)[: n_selected - len(order)].tolist()]
 
 
-def by_discount(scores: NDArray[np.float64], X: NDArray[np.float64], n_selected: int) -> list[int]:
+def by_discount(scores: Floats, X: Floats, n_selected: int) -> list[int]:
     """Return the columns in the order of their discounted scores (3).
 
     Parameters
@@ -174,7 +171,7 @@ def by_discount(scores: NDArray[np.float64], X: NDArray[np.float64], n_selected:
     return order
 
 
-def _standardise(X: NDArray[np.float64]) -> NDArray[np.float64]:
+def _standardise(X: Floats) -> Floats:
     """Return the columns with mean 0 and standard deviation 1; 0 for missing values and constant columns."""
     there = ~np.isnan(X)
     count = np.maximum(there.sum(axis=0), 1)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._docstrings import fill_docstring, paragraphs_of
-from tamis._validation import check_choice
+from tamis._validation import Floats, check_choice
 from tamis._validation.parameters import Kind, parameters
 from tamis.base.html_repr import html_repr
 from tamis.base.rows import feature_names
@@ -22,8 +22,6 @@ from tamis.dependence.e_values import restart_level
 from tamis.rows.screening.bin_counts import BinCounts
 from tamis.rows.screening.mean_variance import f_statistic
 from tamis.rows.screening.screener import SCORES, BinScreener, Screener
-
-__all__ = ["ChiSquare", "FisherScore", "GiniIndex", "MutualInformation", "Screening", "TScore"]
 
 # The paragraphs that the docstrings of the base classes contain, for those of the scores: ``%(half_life)s``.
 _OF_MOMENTS, _OF_BINS = paragraphs_of(Screener), paragraphs_of(BinScreener)
@@ -145,7 +143,7 @@ class FisherScore(Screener):
         return ("fisher",)
 
     @property
-    def f_(self) -> NDArray[np.float64]:
+    def f_(self) -> Floats:
         """The F statistic of a one-way analysis of variance."""
         return np.zeros(self.n_features_in_) if self.warming_up_ else f_statistic(self._moments)
 
@@ -487,7 +485,7 @@ class Screening(BinScreener):
         names = tuple(dict.fromkeys(self.scores))
         return names if self.select_by is None else tuple(dict.fromkeys((self.select_by, *names)))
 
-    def scores_of(self, name: str) -> NDArray[np.float64]:
+    def scores_of(self, name: str) -> Floats:
         """Return one of the scores.
 
         Parameters

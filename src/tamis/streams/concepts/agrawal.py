@@ -33,13 +33,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Array
+from tamis._validation import Array, Mask
 from tamis.streams.concepts.concept import Concept, Feature
 from tamis.streams.draws import Draws, Ranges
-
-__all__ = ["Agrawal"]
 
 _FEATURES = (
     Feature("salary", 20e3, 150e3),
@@ -66,14 +63,14 @@ _RANGES = Ranges(
 _RARE = {8: (50e3, 40e3), 10: (35e3, 25e3)}
 
 
-def _within(values: Array, kind: Array, *intervals: tuple[float, float]) -> NDArray[np.bool_]:
+def _within(values: Array, kind: Array, *intervals: tuple[float, float]) -> Mask:
     """Return whether each value lies in the closed interval of its kind."""
     low, high = np.array(intervals, dtype=np.float64).T
-    inside: NDArray[np.bool_] = (low[kind] <= values) & (values <= high[kind])
+    inside: Mask = (low[kind] <= values) & (values <= high[kind])
     return inside
 
 
-def _rule(f: int, values: Array) -> NDArray[np.bool_]:
+def _rule(f: int, values: Array) -> Mask:
     """Return where a rule is satisfied."""
     columns: list[Array] = list(values.T)
     salary, commission, age, elevel, _, _, hvalue, hyears, loan = columns

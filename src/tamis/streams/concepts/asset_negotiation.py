@@ -29,8 +29,6 @@ from tamis._validation import Array
 from tamis.streams.concepts.concept import Concept, Feature
 from tamis.streams.draws import Draws
 
-__all__ = ["AssetNegotiation"]
-
 _COLOR, _PRICE, _PAYMENT, _AMOUNT, _DELAY = range(5)
 _FEATURES = tuple(
     Feature.nominal(name, n)

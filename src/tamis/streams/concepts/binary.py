@@ -32,8 +32,6 @@ from tamis._validation import Array, check_choice
 from tamis.streams.concepts.concept import Concept
 from tamis.streams.draws import Draws
 
-__all__ = ["BG1", "BG2", "BG3"]
-
 
 @dataclass(frozen=True)
 class _Bits(Concept):

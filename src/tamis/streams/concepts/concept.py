@@ -15,8 +15,6 @@ import numpy as np
 from tamis._validation import Array, check_number, is_integer
 from tamis.streams.draws import Draws, Ranges
 
-__all__ = ["Concept", "Feature", "feature_ranges", "make_features"]
-
 _MOST_TRIES = 1 << 16
 
 

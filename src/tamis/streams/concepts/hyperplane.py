@@ -6,12 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Array
+from tamis._validation import Array, Floats
 from tamis.streams.concepts.concept import Concept
-
-__all__ = ["Hyperplane"]
 
 
 @dataclass(frozen=True)
@@ -54,10 +51,10 @@ class Hyperplane(Concept):
     seed: int = 0
 
     @cached_property
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> Floats:
         """The normal of the plane, shape (n_relevant,)."""
         rng, n = np.random.default_rng(self.seed), len(self.relevant)
-        weights: NDArray[np.float64] = rng.uniform(0.5, 1.0, n) * rng.choice([-1.0, 1.0], n)
+        weights: Floats = rng.uniform(0.5, 1.0, n) * rng.choice([-1.0, 1.0], n)
         return weights
 
     def label(self, values: Array) -> Array:

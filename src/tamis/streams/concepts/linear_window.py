@@ -14,13 +14,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Array, check_choice, check_number
+from tamis._validation import Array, Floats, check_choice, check_number
 from tamis.streams.concepts.concept import Concept, Feature, make_features
 from tamis.streams.draws import Draws
-
-__all__ = ["LinearWindow"]
 
 
 @dataclass(frozen=True)
@@ -95,9 +92,9 @@ class LinearWindow(Concept):
         """Two, or none for a number."""
         return 2 if self.target == "class" else 0
 
-    def number(self, values: Array) -> NDArray[np.float64]:
+    def number(self, values: Array) -> Floats:
         """Return the target of the relevant columns before noise."""
-        y: NDArray[np.float64] = self.signal * values.sum(axis=1) + self.intercept
+        y: Floats = self.signal * values.sum(axis=1) + self.intercept
         return y
 
     def label(self, values: Array) -> Array:

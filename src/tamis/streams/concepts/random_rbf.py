@@ -10,13 +10,10 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Array, check_number
+from tamis._validation import Array, Floats, check_number
 from tamis.streams.concepts.concept import Concept
 from tamis.streams.draws import Draws, Ranges
-
-__all__ = ["RandomRBF"]
 
 
 @dataclass(frozen=True)
@@ -68,12 +65,12 @@ class RandomRBF(Concept):
         check_number("n_centres", self.n_centres, low=self.n_classes, integer=True)
 
     @cached_property
-    def centres(self) -> NDArray[np.float64]:
+    def centres(self) -> Floats:
         """Positions of the centres, shape (n_centres, n_relevant)."""
         return np.random.default_rng(self.seed).random((self.n_centres, len(self.relevant)))
 
     @cached_property
-    def _clouds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _clouds(self) -> tuple[Floats, Floats]:
         """Standard deviation of each cloud, and the cumulative probabilities."""
         rng = np.random.default_rng((self.seed, 1))
         deviation, weight = rng.random(self.n_centres), rng.random(self.n_centres) + 1e-9

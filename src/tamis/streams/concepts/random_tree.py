@@ -16,8 +16,6 @@ import numpy as np
 from tamis._validation import Array
 from tamis.streams.concepts.concept import Concept, Feature
 
-__all__ = ["RandomTree"]
-
 _MOST_TREES = 2000
 
 

@@ -15,8 +15,6 @@ from tamis._validation import Array
 from tamis.streams.concepts.concept import Concept
 from tamis.streams.draws import Draws
 
-__all__ = ["SEA"]
-
 
 @dataclass(frozen=True)
 class SEA(Concept):

@@ -14,8 +14,6 @@ import numpy as np
 from tamis._validation import Array
 from tamis.streams.concepts.concept import Concept, Feature
 
-__all__ = ["STAGGER"]
-
 _FEATURES = (Feature.nominal("size", 3), Feature.nominal("color", 3), Feature.nominal("shape", 3))
 _RELEVANT = ((0, 1), (1, 2), (0,))
 _RED, _GREEN = 0, 2

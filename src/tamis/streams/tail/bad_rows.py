@@ -9,8 +9,6 @@ from typing import Any
 
 from tamis.persistence.journal import Journal
 
-__all__ = ["BadRows"]
-
 _REASONS = 50  # reasons that are counted separately
 
 

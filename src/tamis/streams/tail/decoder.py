@@ -13,8 +13,6 @@ from tamis.streams.stream import Batch
 from tamis.streams.tables import SchemaTable, Table, schema_types
 from tamis.streams.tail.pending import PendingRows, all_missing, keys_of
 
-__all__ = ["DecoderState", "RowDecoder"]
-
 
 class DecoderState(NamedTuple):
     """State that changes while rows are decoded."""

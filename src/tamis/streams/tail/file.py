@@ -15,8 +15,6 @@ from typing import Any
 from tamis._interrupts import raise_asynchronous
 from tamis.errors import StreamError
 
-__all__ = ["WINDOW", "FollowedFile", "check_same_columns", "digest"]
-
 WINDOW = 1 << 14  # bytes of data at either end that identify a file
 
 

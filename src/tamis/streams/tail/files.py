@@ -19,8 +19,6 @@ from tamis.streams.tail.file import unreadable
 from tamis.streams.tail.parquet import FollowedParquet
 from tamis.streams.tail.text import FollowedText, is_beginning
 
-__all__ = ["FollowedFiles", "Part"]
-
 Part: TypeAlias = FollowedText | FollowedParquet
 _AT_ONCE = 1 << 20  # bytes
 _SETTLED = 2.5  # seconds after which the status of a file changes with any later change of its bytes

@@ -22,8 +22,6 @@ from tamis.errors import CheckpointError, StreamError
 from tamis.streams.tail.file import digest
 from tamis.streams.tail.text import FollowedText
 
-__all__ = ["FollowedTopics", "is_kafka"]
-
 _SCHEME = "kafka://"
 _TIMEOUT = 10.0  # seconds for an answer of the broker
 _AT_ONCE = 1000  # messages

@@ -17,9 +17,6 @@ from tamis.streams.encode import time_parts
 from tamis.streams.tables import Table
 from tamis.streams.tail.file import WINDOW, FollowedFile, check_same_columns, digest
 
-__all__ = ["FollowedParquet"]
-
-
 _MAGIC = b"PAR1"  # at both ends of a file
 
 

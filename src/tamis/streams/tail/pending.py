@@ -10,8 +10,6 @@ import numpy as np
 from tamis._validation import Array
 from tamis.errors import StreamError
 
-__all__ = ["PendingRows", "all_missing", "keys_of"]
-
 
 class PendingRows:
     """Rows that wait for their delayed labels, by key, in bounded memory.

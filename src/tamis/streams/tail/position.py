@@ -9,8 +9,6 @@ import numpy as np
 from tamis._validation import is_integer, short_repr
 from tamis.errors import CheckpointError
 
-__all__ = ["check_position", "invalid_position"]
-
 _KEYS = ("table", "how", "encoders", "rows", "counts", "reasons", "last", "letters", "notes", "places")
 _DELAYED_KEYS = ("delayed", "delayed_counts")
 

@@ -11,8 +11,6 @@ import numpy as np
 from tamis._validation import Array
 from tamis.errors import StreamError
 
-__all__ = ["new_rows"]
-
 _NONE = -(1 << 63)  # below all numbers
 
 

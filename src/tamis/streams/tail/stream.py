@@ -30,8 +30,6 @@ from tamis.streams.tail.position import check_position, invalid_position
 from tamis.streams.tail.row_numbers import new_rows
 from tamis.streams.tail.text import BadLine, FollowedText, StandardInput
 
-__all__ = ["FollowedStream", "follow_files"]
-
 _HEAD_ROWS, _HEAD_BYTES = 5000, 1 << 20  # by which columns are judged, if they are in the file
 _POLL = 0.1  # seconds
 _STALLED = 5.0  # seconds without a row after which a warning about an open quote is issued

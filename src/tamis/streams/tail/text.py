@@ -16,8 +16,6 @@ from tamis.streams.csv_table import CSVTable
 from tamis.streams.quotes import UnclosedQuote, row_ends
 from tamis.streams.tail.file import WINDOW, FollowedFile, check_same_columns, digest, has_windows, unreadable
 
-__all__ = ["BadLine", "FollowedText", "StandardInput"]
-
 _BLOCK = 1 << 20
 _SCANNED = 1 << 12  # bytes scanned at a time after an unclosed quote, since further ones may follow
 _KEPT = 1000  # bytes of a line that is too long

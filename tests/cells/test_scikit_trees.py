@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from tamis.cells.scikit_trees import Trees, columns_by_gain
+from tamis.cells.masked import Trees, columns_by_gain
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -309,7 +309,7 @@ def test_nothing_is_known_before_the_second_row(kind, rng):
 @pytest.mark.parametrize("when", ["after", "together"])
 @pytest.mark.parametrize("half_life", [None, 40])
 def test_sums_of_parts_are_those_of_all_contributions(when, half_life, rng):
-    from tamis.importance.estimates import add_contributions, merged_sums
+    from tamis.importance.incremental import add_contributions, merged_sums
 
     features, values = np.tile(np.arange(2), (90, 1)), rng.normal(size=(90, 2))
     keep = 1.0 if half_life is None else 0.5 ** (1 / half_life)

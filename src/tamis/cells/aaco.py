@@ -32,11 +32,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._docstrings import fill_docstring
 from tamis._kernels import njit
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Ints, Mask, Rows
 from tamis._validation.parameters import integer, parameters
 from tamis.base import State
 from tamis.base.cells import Purchases
@@ -47,10 +46,6 @@ from tamis.cells.ensemble import Ensemble
 from tamis.cells.policy_selection import ROUNDING, is_surely_cheaper, stratified_folds
 from tamis.cells.shared_docs import SHARED_DOCS
 from tamis.dependence.information import adjusted_mutual_information
-
-__all__ = ["AACO"]
-
-Floats = NDArray[np.float64]
 
 # State:
 #   _bank      (N, c)     float64  values of the training rows that neighbours are chosen from
@@ -294,7 +289,7 @@ class AACO(BinnedClassifier):
             scale[j] = _APART / mean if mean > 1e-300 else 0.0
         return scale, clip
 
-    def _sampled_subsets(self, rng: np.random.Generator) -> NDArray[np.bool_]:
+    def _sampled_subsets(self, rng: np.random.Generator) -> Mask:
         """Return distinct subsets of at least two columns; half of them favour relevant columns."""
         K = len(self.candidates_)
         values = np.zeros((self.n_subsets if K > 1 else 0, K), dtype=bool)
@@ -305,7 +300,7 @@ class AACO(BinnedClassifier):
             values[b, rng.choice(K, size, replace=False, p=share)] = True
         return np.unique(values, axis=0)[::-1]
 
-    def _fit_policy(self, rows: NDArray[np.int64]) -> None:
+    def _fit_policy(self, rows: Ints) -> None:
         """Choose the factor of the prices, and whether to acquire at all, on walks of held-out training rows."""
         if not len(self.candidates_) or len(self.classes_) == 1:
             self.pays_ = False
@@ -326,7 +321,7 @@ class AACO(BinnedClassifier):
         if self.mean_budget is not None and spent.mean() > self.mean_budget * ROUNDING:
             self.pays_ = False
 
-    def _factor_within(self, rows: NDArray[np.int64], mean_budget: float) -> float:
+    def _factor_within(self, rows: Ints, mean_budget: float) -> float:
         """Return the smallest factor of the prices with which walks stay within a mean budget, by bisection."""
         price = self._tariff.following(np.zeros((1, len(self.candidates_)), dtype=bool))[0]
         # At this factor, no feature is worth its price.
@@ -340,7 +335,7 @@ class AACO(BinnedClassifier):
                 low = self.price_factor_
         return high
 
-    def _walk_training_rows(self, rows: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
+    def _walk_training_rows(self, rows: Ints) -> tuple[Floats, Floats, Floats]:
         """Return the loss of each training row without any value, its acquisition cost, and its loss afterwards."""
         state, values = self._start(len(rows)), self._bank[rows]
         codes, alive = self._codes(values, np.arange(len(self.candidates_))), np.arange(len(rows))
@@ -362,13 +357,13 @@ class AACO(BinnedClassifier):
     # -- acquisition -----------------------------------------------------------------------------------------
 
     def _walk(
-        self, X: Rows, trace: Purchases | None = None, unavailable: NDArray[np.bool_] | None = None,
+        self, X: Rows, trace: Purchases | None = None, unavailable: Mask | None = None,
         most_cells: int | None = 1 << 23,
     ) -> State:  # fmt: skip
         # Rows with the same known columns share the losses of the subsets.
         return super()._walk(X, trace, unavailable, most_cells)
 
-    def _next(self, state: State) -> NDArray[np.int64]:
+    def _next(self, state: State) -> Ints:
         if not self.pays_:
             return np.full(len(state.asked), -1)
         return self._choose(state, None)
@@ -378,7 +373,7 @@ class AACO(BinnedClassifier):
         posterior = self._any_order.posterior(state.numbers)
         state.posterior[:] = np.where((code >= 0)[:, None], posterior, state.posterior)
 
-    def _choose(self, state: State, omitted: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    def _choose(self, state: State, omitted: Ints | None) -> Ints:
         """Return the next position of each row by (1), -1 to stop; `omitted` rows of the bank are not neighbours."""
         choice = np.full(len(state.asked), -1)
         known, n_asked = state.values >= 0, state.n_asked()
@@ -410,7 +405,7 @@ class AACO(BinnedClassifier):
                 choice[i] = self._first_of_best(total, subsets)
         return choice
 
-    def _first_of_best(self, total: Floats, subsets: NDArray[np.bool_]) -> int:
+    def _first_of_best(self, total: Floats, subsets: Mask) -> int:
         """Return the best single column of the best subset, -1 if that is the empty one, which comes first."""
         total = total.copy()
         if self.spend == "all":
@@ -424,7 +419,7 @@ class AACO(BinnedClassifier):
         inside = np.flatnonzero(subsets[best])
         return int(inside[np.argmin(alone[inside])])
 
-    def _feasible_subsets(self, asked: Array) -> NDArray[np.bool_]:
+    def _feasible_subsets(self, asked: Array) -> Mask:
         """Return the empty subset, each column not yet requested, and the sampled subsets of these columns."""
         K = len(asked)
         single = np.eye(K, dtype=bool)[~asked]
@@ -434,19 +429,17 @@ class AACO(BinnedClassifier):
             several = np.unique(several, axis=0)[::-1]
         return np.concatenate([np.zeros((1, K), dtype=bool), single, several])
 
-    def _neighbors(self, values: Floats, omitted: int | None) -> NDArray[np.int64]:
+    def _neighbors(self, values: Floats, omitted: int | None) -> Ints:
         """Return the rows of the bank nearest in the known values, of which there is at least one."""
         distance = np.empty((1, len(self._bank)))
         sizes = self._bins.sizes > 0
         _distances(values, self._bank, self._scale, sizes, self._clip[0], self._clip[1], _APART, distance)
         if omitted is not None:
             distance[0, self._bank_origin == self._bank_origin[omitted]] = np.inf
-        order: NDArray[np.int64] = np.argsort(distance[0], kind="stable")
+        order: Ints = np.argsort(distance[0], kind="stable")
         return order[: self.n_neighbors]
 
-    def _subset_losses(
-        self, known: NDArray[np.bool_], subsets: NDArray[np.bool_], rows: NDArray[np.int64]
-    ) -> Floats:
+    def _subset_losses(self, known: Mask, subsets: Mask, rows: Ints) -> Floats:
         """Return the loss of rows of the bank given the known columns and each subset, shape (n_subsets, n_rows)."""
         K = len(known)
         rank = np.sort(np.where(subsets, np.arange(K), K), axis=1)[
@@ -465,8 +458,8 @@ class AACO(BinnedClassifier):
         self,
         model: AnyOrder,
         values: Floats,
-        known: NDArray[np.bool_],
-        subsets: NDArray[np.bool_],
+        known: Mask,
+        subsets: Mask,
         more: Array,
     ) -> Floats:
         """Return P(class) from the known columns and each subset, shape (n_subsets, n_rows, n_classes).

@@ -55,7 +55,7 @@ from tamis.cells.ensemble import (
     concatenate_evidence,
     evidence_by_kind,
 )
-from tamis.cells.masked import check_classifier
+from tamis.cells.masked import check_classifier, columns_by_gain
 from tamis.cells.network import Network, smoothed_tables, spanning_tree
 from tamis.cells.objectives import Objective
 from tamis.cells.policy_selection import (
@@ -70,7 +70,6 @@ from tamis.cells.policy_selection import (
     stratified_folds,
 )
 from tamis.cells.relevance import NoRelevantColumnError, relevance
-from tamis.cells.scikit_trees import columns_by_gain
 from tamis.cells.shared_docs import SHARED_DOCS
 from tamis.cells.small_trees import SmallTrees
 from tamis.cells.tree import Tree

@@ -19,20 +19,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._shapes import Shapes
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Ints, Mask
 from tamis.cells.bins import in_order
 from tamis.cells.discriminant import EvidenceWeights, posterior_of
 from tamis.cells.ensemble import Ensemble
 from tamis.cells.tree import Tree
 from tamis.errors import StateError
-
-__all__ = ["ContextModel", "Contexts", "find_contexts"]
-
-Floats = NDArray[np.float64]
 
 _CUTS = 15  # cuts tried for each column, at its quantiles
 _RANDOM = 20  # columns of random numbers for comparison
@@ -124,10 +119,10 @@ class Contexts:
         The next split, later than its parent; or -1 - c for context c.
     """
 
-    column: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    column: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     cut: Floats = field(default_factory=lambda: np.zeros(0))
-    is_category: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
-    child: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    is_category: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    child: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
 
     _state_spec = Shapes(
         "column (s) in [0, 2**31)  cut (s) finite  is_category (s) bool  child (s, 2) in [-9, s)"
@@ -138,7 +133,7 @@ class Contexts:
         """Number of contexts."""
         return len(self.column) + 1
 
-    def route(self, values: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def route(self, values: Floats) -> tuple[Ints, Ints]:
         """Return the context of each row, -1 if a value on its path is unknown, and that column (otherwise -1)."""
         at = np.zeros(len(values), dtype=np.int64)
         pending = np.full(len(values), -1)
@@ -264,7 +259,7 @@ def find_contexts(values: Floats, codes: Array, y: Array, n_classes: int, sizes:
     splits: list[tuple[int, float, bool]] = []
     children: list[list[int]] = []
     # The rows of each part, and the split and side that lead to it.
-    parts: list[tuple[NDArray[np.int64], int, int]] = [(np.arange(len(y)), -1, 0)]
+    parts: list[tuple[Ints, int, int]] = [(np.arange(len(y)), -1, 0)]
     leaves = 0
     while parts:
         rows, parent, side = parts.pop(0)

@@ -26,22 +26,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._shapes import Shapes
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Ints
 from tamis.cells.bins import Bins, faded_classes, in_order, outer_quantiles
 from tamis.errors import StateError
 
-__all__ = [
-    "Discriminant",
-    "EvidenceWeights",
-    "fit_evidence_weight",
-    "posterior_of",
-]
-
-Floats = NDArray[np.float64]
 EvidenceWeights = float | Floats  # one weight, or one for each kind of evidence
 
 _RIDGE, _ROWS = 0.1, 100.0  # ridge of each standardised feature; doubled at this number of rows
@@ -177,7 +168,7 @@ class Discriminant:
         self._white_means: Floats = np.zeros((n_classes, 0))
         self.prior: Floats = np.full(n_classes, 1.0 / n_classes)
 
-    def fit(self, values: Array, y: Array, sizes: NDArray[np.int64] | None = None) -> Discriminant:
+    def fit(self, values: Array, y: Array, sizes: Ints | None = None) -> Discriminant:
         """Fit to rows: `values` of shape (n_rows, K), NaN where missing, `y` of class codes.
 
         `sizes` is the number of categories of each column, 0 for numbers; by default all are numbers.

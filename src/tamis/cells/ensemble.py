@@ -20,11 +20,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.optimize
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._shapes import Shapes
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Ints
 from tamis.cells.discriminant import (
     Discriminant,
     EvidenceWeights,
@@ -37,18 +36,6 @@ from tamis.cells.policy_selection import pad_steps
 from tamis.cells.small_trees import SmallTrees
 from tamis.cells.spread import Spread
 
-__all__ = [
-    "Ensemble",
-    "EvidenceModel",
-    "calibrate_evidence",
-    "concatenate_evidence",
-    "evidence_by_kind",
-    "fit_evidence_model",
-    "fit_evidence_weights",
-    "posterior_path",
-]
-
-Floats = NDArray[np.float64]
 _MOST = 1.2  # largest weight
 
 
@@ -99,7 +86,7 @@ class Ensemble:
         self.prior: Floats = self._sums[0].prior
 
     def fit(
-        self, values: Floats, y: Array, order: Array | None = None, sizes: NDArray[np.int64] | None = None
+        self, values: Floats, y: Array, order: Array | None = None, sizes: Ints | None = None
     ) -> Ensemble:
         """Fit to rows, see :meth:`tamis.cells.small_trees.SmallTrees.fit`."""
         for part in self._sums:
@@ -160,7 +147,7 @@ def posterior_path(model: EvidenceModel, values: Array, order: Array | None = No
 
 def fit_evidence_model(
     kind: str, values: Floats, y: Array, order: Array | None, *, n_bins: int, n_classes: int, classifier: Any,
-    sizes: NDArray[np.int64] | None = None,
+    sizes: Ints | None = None,
 ) -> EvidenceModel:  # fmt: skip
     """Return a decision model, fitted to rows whose values become known in the given order.
 

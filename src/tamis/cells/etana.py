@@ -45,7 +45,7 @@ from tamis.base import PriceList
 from tamis.cells.bins import Bins
 from tamis.cells.fixed_order import FixedOrder
 from tamis.cells.network import Chain
-from tamis.cells.relevance import is_beyond_chance, mrmr
+from tamis.cells.relevance import is_beyond_chance
 from tamis.cells.shared_docs import SHARED_DOCS
 from tamis.cells.stopping import PointBased, walk_beliefs
 
@@ -83,16 +83,7 @@ class Independent(FixedOrder):
             order = order[is_beyond_chance(counts)[order]]
         if self.order_ == "mrmr":
             kept = np.sort(order)
-            order = kept[
-                mrmr(
-                    X[:, kept],
-                    y,
-                    bins.take(kept),
-                    counts[kept],
-                    self._whole_tariff().take(kept),
-                    self._n_ordered(kept),
-                )
-            ]
+            order = kept[self._order_by_mrmr(X, y, bins.take(kept), counts, kept)]
         order = self._within_budget(order)[: self.max_features][: self._most]
         self.candidates_, self._bins = order, bins.take(order)
         network = np.ascontiguousarray(tables[order].transpose(0, 2, 1)[..., None])

@@ -485,7 +485,7 @@ class _Boosting:
         return self._known[key]
 
     def _fitted(self, columns: list[int]) -> Floats:
-        from tamis.cells.scikit_trees import limited_threads
+        from tamis.cells.masked import limited_threads
 
         dense, other = (
             part.toarray() if sp.issparse(part) else part

@@ -35,20 +35,16 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._docstrings import fill_docstring
 from tamis._kernels import njit
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Mask, Rows
 from tamis._validation.parameters import integer, number, parameters
 from tamis.base import PriceList
 from tamis.cells.bins import Bins
 from tamis.cells.etana import Independent
 from tamis.cells.shared_docs import SHARED_DOCS
 
-__all__ = ["FETANA"]
-
-Floats = NDArray[np.float64]
 _SPARE = 1 << 16  # random signs beyond those of one walk
 
 
@@ -248,5 +244,5 @@ class FETANA(Independent):
             return np.ones(L)
         return max(self.confidence, (1.0 + self._model_prior()[i]) / 2.0) - np.eye(L)[i]
 
-    def _should_continue(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
+    def _should_continue(self, k: int, posterior: Floats, values: Array) -> Mask:
         return np.all(posterior @ self.thresholds_[:, k].T >= 0.0, axis=1)

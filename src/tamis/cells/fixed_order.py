@@ -37,7 +37,7 @@ from tamis.cells.policy_selection import (
     pad_steps,
     stratified_folds,
 )
-from tamis.cells.relevance import NoRelevantColumnError
+from tamis.cells.relevance import NoRelevantColumnError, mrmr
 from tamis.cells.small_trees import SmallTrees
 from tamis.cells.stopping import Likelihood, update_posterior
 
@@ -185,9 +185,10 @@ class FixedOrder(BinnedClassifier):
         """Return the price of each candidate after those before it."""
         return self._whole_tariff().take(self.candidates_).in_order()
 
-    def _n_ordered(self, kept: Ints) -> int:
-        """Return the number of columns to order by an expensive method: those that a walk can reach."""
-        return min(len(kept), _STEPS) if self._is_calibrated else len(kept)
+    def _order_by_mrmr(self, X: Rows, y: Array, bins: Bins, tables: Array, kept: Ints) -> Ints:
+        """Return the order of the kept columns, whose bins these are: of all, or of those that a walk can reach."""
+        n_columns = min(len(kept), _STEPS) if self._is_calibrated else len(kept)
+        return mrmr(X[:, kept], y, bins, tables[kept], self._whole_tariff().take(kept), n_columns)
 
     # -- fitting -------------------------------------------------------------------------------------------
 

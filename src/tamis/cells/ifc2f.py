@@ -55,7 +55,7 @@ from tamis.cells.network import (
     markov_blanket_order,
     spanning_tree,
 )
-from tamis.cells.relevance import mrmr, relevance
+from tamis.cells.relevance import relevance
 from tamis.cells.shared_docs import SHARED_DOCS
 from tamis.cells.stopping import Likelihood, PointBased, walk_beliefs
 from tamis.cells.tree import ExactChain, Tree
@@ -289,14 +289,7 @@ class IFC2F(FixedOrder):
     def _rank(self, X: Rows, y: Array, tables: Array) -> Ints:
         kept = self.kept_
         if self.order_ == "mrmr":
-            return mrmr(
-                X[:, kept],
-                y,
-                self._kept_bins,
-                tables[kept],
-                self._whole_tariff().take(kept),
-                self._n_ordered(kept),
-            )
+            return self._order_by_mrmr(X, y, self._kept_bins, tables, kept)
         if self.order_ == "markov_blanket":
             price = self._costs()[kept]
             priority = np.divide(

@@ -11,19 +11,15 @@ The sum includes only the known columns and those between them and the root.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._shapes import Shapes
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Ints, Mask
 from tamis.cells.bins import Bins
 from tamis.cells.network import Network, smoothed_tables, spanning_tree
 from tamis.cells.tree import Tree
 from tamis.dependence.information import conditional_mutual_information
 
-__all__ = ["NetworkEvidence"]
-
-Floats = NDArray[np.float64]
 _FARTHEST = 50.0  # bound on the absolute log probability
 
 
@@ -98,7 +94,7 @@ class NetworkEvidence:
         empty = np.empty((0, n_classes, n_bins, n_bins))
         self._tree = Tree(np.empty(0, dtype=np.int64), empty, np.full(n_classes, 1.0 / n_classes))
 
-    def fit(self, values: Floats, y: Array, sizes: NDArray[np.int64] | None = None) -> NetworkEvidence:
+    def fit(self, values: Floats, y: Array, sizes: Ints | None = None) -> NetworkEvidence:
         """Fit to rows: `values` of shape (n_rows, K), NaN where missing, `y` of class codes.
 
         `sizes` is the number of categories of each column, 0 for numbers; by default all are numbers.
@@ -110,7 +106,7 @@ class NetworkEvidence:
         self._tree = Tree(parent, smoothed_tables(network, codes, y), network.prior())
         return self
 
-    def subset_evidence(self, values: Floats, subsets: NDArray[np.bool_]) -> Floats:
+    def subset_evidence(self, values: Floats, subsets: Mask) -> Floats:
         """Return the evidence of the columns in each subset, shape (n_subsets, n_rows, n_classes), (1)."""
         codes = self._bins.codes(values)
         masked = np.where(subsets[:, None, :], codes, np.int16(-1)).reshape(

@@ -25,30 +25,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Ints, Mask
 from tamis.cells.objectives import Objective
-
-__all__ = [
-    "FOLDS",
-    "GROUPS",
-    "ROUNDING",
-    "Paths",
-    "Policy",
-    "Walks",
-    "best_policy",
-    "best_thresholds",
-    "is_preferred",
-    "is_surely_cheaper",
-    "pad_steps",
-    "selection_groups",
-    "stopping_steps",
-    "stratified_folds",
-]
-
-Floats = NDArray[np.float64]
 
 FOLDS = 5
 GROUPS = 10  # groups of rows; a policy is chosen on all but one
@@ -101,7 +81,7 @@ class Walks:
     belief: str
     posterior: Floats
     spent: Floats
-    stops: NDArray[np.bool_] | None = None
+    stops: Mask | None = None
 
 
 @dataclass
@@ -121,7 +101,7 @@ class Paths:
     posterior: Floats
     rate: Floats
     spent: Floats
-    order: NDArray[np.int64]
+    order: Ints
 
     @classmethod
     def concatenate(cls, parts: list[Paths]) -> Paths:
@@ -146,9 +126,7 @@ def pad_steps(steps: Array, n: int, axis: int = 0) -> Array:
     return padded
 
 
-def stratified_folds(
-    y: Array, n_folds: int = FOLDS, origin: NDArray[np.int64] | None = None
-) -> NDArray[np.int64]:
+def stratified_folds(y: Array, n_folds: int = FOLDS, origin: Ints | None = None) -> Ints:
     """Return the fold of each row, stratified by class; -1 for the only row of a class.
 
     Rows of the same `origin` are copies of one row, and share its fold.
@@ -179,7 +157,7 @@ def best_policy(
     *,
     mean_budget: float | None = None,
     same_for_all_rows: bool = False,
-    origin: NDArray[np.int64] | None = None,
+    origin: Ints | None = None,
 ) -> tuple[Policy, Floats]:
     """Return the best policy on these walks, of the family with the lowest cross-validated cost.
 
@@ -251,7 +229,7 @@ def _best_per_family(
         yield Policy(walk.belief, rule, most, float(max_risk), float(per_row.mean())), per_row
 
 
-def selection_groups(y: Array, origin: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+def selection_groups(y: Array, origin: Ints | None = None) -> Ints:
     """Return the group of each row; policies are chosen on all groups but one, and evaluated on that one."""
     return np.maximum(stratified_folds(y, GROUPS, origin), 0)
 
@@ -317,10 +295,10 @@ def _add_costs(risk: Array, cost: Array, levels: Array, stops: Array, group: Arr
                 totals[group[i], most, level] += cost[i, at]
 
 
-def _first_stop(stops: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _first_stop(stops: Mask) -> Ints:
     """Return the first step at which each row stops, or the number of steps if it does not."""
     last = np.ones((len(stops), 1), dtype=bool)
-    first: NDArray[np.int64] = np.concatenate([stops, last], axis=1).argmax(axis=1)
+    first: Ints = np.concatenate([stops, last], axis=1).argmax(axis=1)
     return first
 
 
@@ -331,7 +309,7 @@ def best_thresholds(
     wrong: Floats,
     y: Array,
     mean_budget: float | None = None,
-    origin: NDArray[np.int64] | None = None,
+    origin: Ints | None = None,
 ) -> tuple[Floats, float, float]:
     """Return the cost of each row and the best thresholds of risk and rate, at or below which walks stop.
 
@@ -415,11 +393,9 @@ def _add_walks(
                 errors[group[i], h, low] += wrong[i, at]
 
 
-def stopping_steps(
-    risk: Floats, rate: Floats, max_risk: float | Floats, min_rate: float | Floats
-) -> NDArray[np.int64]:
+def stopping_steps(risk: Floats, rate: Floats, max_risk: float | Floats, min_rate: float | Floats) -> Ints:
     """Return the step at which each walk stops, shape (n_rows,)."""
     stop = ((risk <= max_risk) | (rate <= min_rate)) & np.isfinite(rate)
     stop[-1] = True
-    steps: NDArray[np.int64] = stop.argmax(axis=0)
+    steps: Ints = stop.argmax(axis=0)
     return steps

@@ -23,14 +23,10 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._shapes import Shapes
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Ints
 from tamis.cells.bins import Bins, in_order
 from tamis.cells.discriminant import posterior_of
 from tamis.cells.masked import walk_snapshots
-
-__all__ = ["SmallTrees"]
-
-Floats = NDArray[np.float64]
 
 _ROUNDS, _RATE = 60, 0.15
 _DEPTH = 5
@@ -359,7 +355,7 @@ class SmallTrees:
         return self._feature, self._cut, self._unknown_left, self._leaf
 
     def fit(
-        self, values: Floats, y: Array, order: Array | None = None, sizes: NDArray[np.int64] | None = None,
+        self, values: Floats, y: Array, order: Array | None = None, sizes: Ints | None = None,
         *, draft: bool = False,
     ) -> SmallTrees:  # fmt: skip
         """Fit to rows.
@@ -435,7 +431,7 @@ class SmallTrees:
         return codes
 
 
-def _profile_bins(column: Floats, y: Array, size: int, n_classes: int) -> NDArray[np.int64]:
+def _profile_bins(column: Floats, y: Array, size: int, n_classes: int) -> Ints:
     """Return the bin of each category, from 1, ordered by class profiles: at most 16 bins of about equal size."""
     known = ~np.isnan(column)
     at = np.minimum(column[known].astype(np.int64), size - 1) * n_classes + y[known]

@@ -18,16 +18,11 @@ are clipped at the outer quantiles, as in :mod:`tamis.cells.discriminant`.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._shapes import Shapes
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Ints
 from tamis.cells.bins import faded_classes, in_order, outer_quantiles
-
-__all__ = ["Spread"]
-
-Floats = NDArray[np.float64]
 
 _ROWS = 10.0  # rows with the pooled variance, added to each class
 _AT_ONCE = 128  # rows processed at a time
@@ -89,7 +84,7 @@ class Spread:
         self._powers: Floats = np.zeros((5, self.n_classes, len(low)))
         self._means, self._level, self._slope = np.zeros((3, self.n_classes, len(low)))
 
-    def fit(self, values: Array, y: Array, sizes: NDArray[np.int64] | None = None) -> Spread:
+    def fit(self, values: Array, y: Array, sizes: Ints | None = None) -> Spread:
         """Fit to rows: `values` of shape (n_rows, K), NaN where missing, `y` of class codes.
 
         Categorical columns, whose numbers of categories are in `sizes`, have no variance and are ignored.

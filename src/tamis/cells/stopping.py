@@ -27,17 +27,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._shapes import state_error
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Ints, Mask
 from tamis.cells.network import Chain
 from tamis.cells.tree import ExactChain
 
-__all__ = ["Likelihood", "PointBased", "walk_beliefs"]
-
-Floats = NDArray[np.float64]
 _MOST_CONTEXTS = 4096
 
 
@@ -104,7 +100,7 @@ class _Stage:
     """The continuation vectors of a stage, sorted by context."""
 
     vectors: Floats  # (M, n_classes)
-    start: NDArray[np.int64]  # (n_contexts + 1,)
+    start: Ints  # (n_contexts + 1,)
 
 
 class PointBased:
@@ -134,7 +130,7 @@ class PointBased:
         self.context = [self._context(k, context) for k in range(len(model) + 1)]
         self.stages = [self._empty_stage(k) for k in range(len(model) + 1)]
 
-    def _context(self, k: int, context: str) -> NDArray[np.int64]:
+    def _context(self, k: int, context: str) -> Ints:
         """Return the positions whose values form the context of stage k."""
         links = self.model.link[k:]
         if context == "exact":
@@ -159,16 +155,16 @@ class PointBased:
             raise state_error(f"The contexts of stage {k} do not match its vectors")
         return stage
 
-    def _key(self, k: int, values: Array) -> NDArray[np.int64]:
+    def _key(self, k: int, values: Array) -> Ints:
         """Return the context of each row at stage k; -1 if one of its values is unknown."""
         return self._encode(values[:, self.context[k]].astype(np.int64))
 
-    def _encode(self, seen: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _encode(self, seen: Ints) -> Ints:
         key = seen @ (self.n_values ** np.arange(seen.shape[1]))
         key[(seen < 0).any(axis=1)] = -1
         return key
 
-    def _next_key(self, k: int, values: Array) -> NDArray[np.int64]:
+    def _next_key(self, k: int, values: Array) -> Ints:
         """Return the context at stage k + 1 of each row and each value of feature k."""
         seen = values[:, self.context[k + 1]].astype(np.int64)
         keys = np.empty((len(values), self.n_values), dtype=np.int64)
@@ -217,9 +213,7 @@ class PointBased:
         counts = np.bincount(values[:, 0].astype(np.int64), minlength=len(stage.start) - 1)
         return _Stage(np.ascontiguousarray(values[:, 1:]), np.r_[0, np.cumsum(counts)])
 
-    def should_continue(
-        self, k: int, posterior: Floats, values: Array, *, lookahead: bool = True
-    ) -> NDArray[np.bool_]:
+    def should_continue(self, k: int, posterior: Floats, values: Array, *, lookahead: bool = True) -> Mask:
         """Return for which rows the k-th feature is worth its price, (8)."""
         expected = self.continuation_value(k, posterior, values, lookahead=lookahead)
         return expected < (self.Q.T @ posterior.T).min(axis=0)

@@ -13,14 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Ints
 
-__all__ = ["ExactChain", "Tree"]
-
-Floats = NDArray[np.float64]
 _NUMBERS = 1 << 22  # expectations in memory at a time
 
 
@@ -170,7 +166,7 @@ class Tree:
         self.distances = np.zeros((0, 0)) if distances is None else distances
         self.parent, self.prior = np.asarray(parent, dtype=np.int64), prior
         self.tables = np.ascontiguousarray(tables.transpose(1, 0, 2, 3))  # (n_classes, K, n_values, n_values)
-        self._order: NDArray[np.int64] = np.argsort(_depth(self.parent), kind="stable")
+        self._order: Ints = np.argsort(_depth(self.parent), kind="stable")
 
     def infer(self, values: Array) -> tuple[Floats, Floats]:
         """Return the posterior of each row, and the distribution of every feature.
@@ -228,7 +224,7 @@ class ExactChain:
         The context of each position, see :class:`tamis.cells.stopping.PointBased`.
     """
 
-    def __init__(self, tree: Tree, order: NDArray[np.int64], link: NDArray[np.int64]) -> None:
+    def __init__(self, tree: Tree, order: Ints, link: Ints) -> None:
         self.tree, self.order, self.link = tree, order, link
 
     def __len__(self) -> int:
@@ -245,14 +241,12 @@ class ExactChain:
             likelihood[at : at + step] = self.tree.infer(known)[1][:, self.order[k]]
         return likelihood
 
-    def grouped_likelihood(
-        self, k: int, values: Array
-    ) -> Iterator[tuple[Array | slice, Floats, NDArray[np.int64]]]:
+    def grouped_likelihood(self, k: int, values: Array) -> Iterator[tuple[Array | slice, Floats, Ints]]:
         """Return the likelihood as one group of rows, with one table per row."""
         yield slice(None), self.likelihood(k, values), np.arange(len(values))
 
 
-def _depth(parent: NDArray[np.int64]) -> NDArray[np.int64]:
+def _depth(parent: Ints) -> Ints:
     depth = np.zeros(len(parent), dtype=np.int64)
     above = parent.copy()
     while (above >= 0).any():

@@ -10,8 +10,6 @@ from tamis.cli.run import RunOutput, evaluate
 from tamis.cli.warm_up import compile_missing
 from tamis.options import RunOptions
 
-__all__: list[str] = []
-
 _BEFORE_THE_DEMO = """\
 300 sensors measure 20 signals, many of them the same one, with noise. An alarm
 has two causes, signals 3 and 8; after 6,000 of 12,000 rows they are 3 and 11.

@@ -11,8 +11,6 @@ from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, command
 from tamis.cli.output import check_outputs, print_json, write_output
 from tamis.errors import DataError
 
-__all__: list[str] = []
-
 
 @command(panel="Evaluation")
 def freeze(

@@ -11,8 +11,6 @@ from tamis.cli.methods import cells, others, parameters, selectors
 from tamis.cli.options import AsJSON, Quiet, command, parameter_texts, sections
 from tamis.cli.output import print_json, terminal
 
-__all__: list[str] = []
-
 _TITLES = {
     "selectors": "Selectors, for --selector",
     "learners": "Learners, for --learner",

@@ -17,8 +17,6 @@ import numpy as np
 from tamis._kernels import njit
 from tamis._validation import Array
 
-__all__ = ["draw_donors"]
-
 
 @njit(strict=True)
 def draw_donors(

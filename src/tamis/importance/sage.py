@@ -36,8 +36,6 @@ from tamis._validation import Array, Floats, encode_labels
 from tamis._validation.parameters import parameter
 from tamis.importance.incremental import IncrementalImportance, Plan
 
-__all__ = ["IncrementalSAGE"]
-
 
 @njit(strict=True)
 def _faded_means(values: Array, keep: float, weight: float, sums: Array, means: Array) -> float:

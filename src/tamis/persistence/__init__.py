@@ -31,13 +31,12 @@ from tamis.persistence.archive import (
     open_bytes,
     open_verified,
     read_stream,
+    replace_file,
     write,
     write_stream,
 )
-from tamis.persistence.classes import full_name, is_instance
 from tamis.persistence.decoder import SCHEMA, decode
-from tamis.persistence.encoder import Encoder
-from tamis.persistence.replacement import replace_file
+from tamis.persistence.encoder import Encoder, full_name, is_instance
 
 __all__ = ["dumps", "load", "loads", "replace_file", "save"]
 

@@ -25,8 +25,7 @@ from tamis._validation import safe_repr
 from tamis._validation.parameters import allowed, check_parameters
 from tamis.errors import CheckpointError
 from tamis.persistence.attributes import check_attributes, is_fitted
-from tamis.persistence.classes import find_class
-from tamis.persistence.encoder import BIT_GENERATORS, PLAIN_KINDS
+from tamis.persistence.encoder import BIT_GENERATORS, PLAIN_KINDS, find_class
 
 Json: TypeAlias = Any
 Array: TypeAlias = np.ndarray[Any, Any]

@@ -246,13 +246,7 @@ class ExperimentResult(ExperimentPresentation):
         """
         if "random_accuracy" not in self.metrics:
             return {}
-        n_draws = RunOptions.from_settings(self.settings).n_draws
-
-        def mean(name: str) -> Floats:
-            known = name in self.metrics
-            return (
-                self.table(name).mean if known else np.full((len(self.streams), len(self.methods)), math.nan)
-            )
+        n_draws, mean = RunOptions.from_settings(self.settings).n_draws, self._mean
 
         def is_behind(name: str, spread: str) -> Array:
             behind: Array = mean(name) <= mean(f"random_{name}") + np.nan_to_num(mean(spread)) / math.sqrt(
@@ -264,11 +258,7 @@ class ExperimentResult(ExperimentPresentation):
         behind = np.where(
             by_rank, is_behind("auc", "random_auc_spread"), is_behind("accuracy", "random_spread")
         )
-        mapping = {
-            stream: [method for j, method in enumerate(self.methods) if behind[i, j]]
-            for i, stream in enumerate(self.streams)
-        }
-        return {stream: methods for stream, methods in mapping.items() if methods}
+        return self._by_stream(behind)
 
     def no_better_than_frozen(self) -> dict[str, list[str]]:
         """Return, by stream, the methods that are no more accurate than a selection frozen after the first rows.
@@ -279,10 +269,7 @@ class ExperimentResult(ExperimentPresentation):
         """
         if "frozen_gain" not in self.metrics:
             return {}
-        shape = len(self.streams), len(self.methods)
-
-        def mean(name: str) -> Floats:
-            return self.table(name).mean if name in self.metrics else np.full(shape, math.nan)
+        mean = self._mean
 
         def is_behind(name: str) -> Array:
             n_seeds = np.maximum(self.table(name).n, 1)
@@ -294,11 +281,21 @@ class ExperimentResult(ExperimentPresentation):
             by_rank = is_uninformative(mean("accuracy"), mean("majority_accuracy"), mean("frozen_auc"))
             behind = np.where(by_rank, is_behind("frozen_auc_gain"), behind)
         behind &= mean("n_selected") < mean("n_features")
-        mapping = {
-            stream: [method for j, method in enumerate(self.methods) if behind[i, j]]
-            for i, stream in enumerate(self.streams)
+        return self._by_stream(behind)
+
+    def _mean(self, name: str) -> Floats:
+        """Return the means of a number by stream and method, NaN if the cells do not have it."""
+        shape = len(self.streams), len(self.methods)
+        return self.table(name).mean if name in self.metrics else np.full(shape, math.nan)
+
+    def _by_stream(self, holds: Array) -> dict[str, list[str]]:
+        """Return the methods of which something holds, by stream, where it holds of any."""
+        methods = np.array(self.methods, dtype=object)
+        return {
+            stream: methods[mine].tolist()
+            for stream, mine in zip(self.streams, holds, strict=True)
+            if mine.any()
         }
-        return {stream: methods for stream, methods in mapping.items() if methods}
 
     def compare(self, metric: str = "accuracy", *, alpha: float = 0.05, rope: float = 0.01) -> Significance:
         """Test whether the methods differ over the streams, by their mean scores over seeds.

@@ -624,29 +624,35 @@ def test_impossible_targets_are_explained(model, y, message):
         AlphaInvesting(model).start(y)
 
 
-def test_the_linear_model_warns_of_a_rare_class(rng):
-    X, y = (rng.random((300, 400)) < 0.01).astype(float), np.repeat([1.0, 0.0], [6, 294])
+def test_the_linear_model_of_a_rare_class_is_robust(rng):
+    X, y = (rng.random((300, 400)) < 0.01).astype(float), rng.permutation(np.repeat([1.0, 0.0], [6, 294]))
     with pytest.warns(UserWarning, match="6 of 300 rows have the value 1: .*choose model='logistic'"):
-        linear = AlphaInvesting(variance="classical").fit(X, y)  # "auto" notices that y is sorted
-    logistic = AlphaInvesting(model="logistic").fit(X, y)
-    assert len(logistic.selected_) < 3 < len(linear.selected_)
+        classical = AlphaInvesting(variance="classical").fit(X, y)
+    auto = AlphaInvesting(target_fdr=0.1).fit(X, y)
+    assert len(auto.selected_) == 0 < 3 < len(classical.selected_)
 
 
-def test_the_linear_model_warns_of_outliers(rng):
+def test_the_linear_model_of_outliers_is_robust(rng):
     X, y = (rng.random((300, 400)) < 0.01).astype(float), rng.normal(size=300)
     y[[3, 50, 210]] = 100.0, -80.0, 120.0
     with pytest.warns(UserWarning, match=r"kurtosis \d+, .*choose variance='robust'"):
-        classical = AlphaInvesting(target_fdr=0.1).fit(X, y)
-    robust = AlphaInvesting(target_fdr=0.1, variance="robust").fit(X, y)
+        classical = AlphaInvesting(target_fdr=0.1, variance="classical").fit(X, y)
+    auto, robust = (AlphaInvesting(target_fdr=0.1, variance=how).fit(X, y) for how in ("auto", "robust"))
     assert len(robust.selected_) == 0 < 3 < len(classical.selected_)
+    np.testing.assert_array_equal(auto.trace_["p_value"], robust.trace_["p_value"])
+    normal = rng.normal(size=(300, 20))  # the t test is valid for them whatever the target
+    auto = AlphaInvesting().fit(normal, y)
+    with pytest.warns(UserWarning, match="kurtosis"):
+        classical = AlphaInvesting(variance="classical").fit(normal, y)
+    np.testing.assert_allclose(auto.trace_["p_value"], classical.trace_["p_value"], rtol=1e-9)
     for scale in (1e-200, 1e200):
         with pytest.warns(UserWarning, match="kurtosis"):
-            AlphaInvesting().start(y * scale)
+            AlphaInvesting(variance="classical").start(y * scale)
 
 
 def test_the_linear_model_warns_of_rare_values(rng):
     with pytest.warns(UserWarning, match="kurtosis"):
-        AlphaInvesting().start(np.repeat([0, 1, 2], [2, 2, 56]))
+        AlphaInvesting(variance="classical").start(np.repeat([0, 1, 2], [2, 2, 56]))
 
 
 def test_the_linear_model_does_not_warn_of_numbers_or_of_halves(rng, recwarn):
@@ -658,8 +664,9 @@ def test_the_linear_model_does_not_warn_of_numbers_or_of_halves(rng, recwarn):
         X[:, 0],
         X[:, 1] * 1e-200 + 1e-199,
     ):
-        AlphaInvesting().fit(X, y)
-    AlphaInvesting(variance="robust").fit(X, np.arange(60) < 3)
+        AlphaInvesting(variance="classical").fit(X, y)
+    for how in ("auto", "robust"):
+        AlphaInvesting(variance=how).fit(X, np.arange(60) < 3)
     assert not recwarn.list
 
 
@@ -770,11 +777,12 @@ def test_rows_sorted_by_class_keep_their_relations(model, rng):
     X[:, 3] += 0.4 * y
     auto = AlphaInvesting(model, target_fdr=0.05).fit(X, y)
     assert auto.get_support().tolist() == [False, False, False, True, False, False]
-    X[:, 5] = np.cumsum(rng.normal(size=len(y)))  # a series: its evidence from so few runs is undetermined
+    X[:, 5] = np.cumsum(rng.normal(size=len(y)))  # a series, which differs between any two runs
     auto = AlphaInvesting(model, target_fdr=0.05).fit(X, y)
     assert auto.selected_ == ["x3"]
-    assert auto.trace_["p_value"][5] == 1.0
-    in_groups = AlphaInvesting(model, groups={"series": ["x5", "x4"], "other": ["x3", "x2"]}).fit(X, y)
+    assert auto.trace_["p_value"][5] > 0.01
+    groups = {"series": ["x5", "x4"], "other": ["x3", "x2"]}
+    in_groups = AlphaInvesting(model, target_fdr=0.05, groups=groups).fit(X, y)
     assert sorted(in_groups.selected_) == ["x2", "x3"]
     runs = np.arange(len(y)) // 20 % 2  # 60 runs: an order of time
     assert AlphaInvesting("logistic").fit(X, runs).rows_dependent_

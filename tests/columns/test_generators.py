@@ -244,7 +244,7 @@ def test_a_selected_column_of_another_source_is_a_parent(rng, of):
 
 
 def test_missing_values_are_treated_as_the_selector_says(rng):
-    X, y = table(rng)
+    X, y = table(rng, 300)
     X[5, 1] = np.nan
     with pytest.raises(DataError, match="'x1' contains NaN in row 5"):
         explore(AlphaInvesting(), Chain.published(X, 0), y)

@@ -1,5 +1,6 @@
 """The test of a coefficient on blocks of rows as its definition says it: one candidate, one block at a time."""
 
+import cmath
 import math
 
 import scipy.stats
@@ -46,22 +47,15 @@ def joined(sums):
     return [sum(sums[i : i + 2]) for i in range(0, len(sums), 2)]
 
 
-def long_run(scores):
-    """Return equation (4) of `tamis.columns.block_test`."""
-    n, square = len(scores), sum(s * s for s in scores)
-    r1, r2 = (sum(scores[i] * scores[i - k] for i in range(k, n)) / (n - k) / (square / n) for k in (1, 2))
-    r1 = min(max(r1, 0.0), 0.95)
-    ratio = min(max(r2 / r1, 0.0), 0.95) if r1 > 0 else 0.0
-    return square * max(1 + 2 * r1 / (1 - ratio), (1 + r1) / (1 - r1))
-
-
-def pvalue(z, residual, by_lags=False):
-    """Return equation (2) of `tamis.columns.block_test` for a candidate, given its part outside the model."""
-    n, zz = len(z), sum(v * v for v in z)
+def pvalue_of_blocks(z, residual, with_it=None):
+    """Return the p-value of (5) of `tamis.columns.block_test`; `with_it` is the residual beside a selected feature."""
+    n, size = len(z), math.ceil(len(z) / 32)
     c = sum(a * b for a, b in zip(z, residual, strict=True))
-    scores = [a * (b - c / zz * a) for a, b in zip(z, residual, strict=True)]
-    size, length, memory = math.ceil(n / 32), correlation_length(residual), memory_length(residual)
-    share = c / sum(v * v for v in residual)
+    slope = c / sum(a * a for a in z)
+    scores = [a * (b - slope * a) for a, b in zip(z, residual, strict=True)]
+    of_memory = residual if with_it is None else with_it
+    length, memory = correlation_length(of_memory), memory_length(of_memory)
+    share = c / sum(v * v for v in residual) if with_it is None else 0.0
     apart = [a - share * b for a, b in zip(z, residual, strict=True)]
     square = sum(v * v for v in apart)
     while True:
@@ -76,13 +70,57 @@ def pvalue(z, residual, by_lags=False):
             sums = joined(sums)
         flat = rises_from([square for _, square in curve], [count for count, _ in curve]) == 0
         if size >= max(2.5 * length, 2 * memory) or (size >= 8 * own and flat):
-            meat = sum(sum(scores[i] for i in block) ** 2 for block in blocks) / (1 - concentration)
+            sums = [sum(scores[i] for i in block) for block in blocks]
             short = max(5 * length / 3, memory / 2)
             if size >= 8 * own and flat:
                 short = min(short, 5 * own / 3)
-            meat *= 1 + short / size
-            if by_lags:
-                meat = max(meat, long_run(scores))
-            t = abs(c) / math.sqrt(meat)
-            return 2 * scipy.stats.t.sf(t, 1 / concentration - 1)
+            variance = sum(one * one for one in sums) / (1 - concentration) * (1 + short / size)
+            return 2 * scipy.stats.t.sf(abs(c) / math.sqrt(variance), 1 / concentration - 1)
         size *= 2
+
+
+def coefficients(values):
+    """Return the Fourier coefficients at 0, 1, ... cycles, up to half the number of values."""
+    n = len(values)
+    return [
+        sum(v * cmath.exp(-2j * math.pi * f * i / n) for i, v in enumerate(values)) for f in range(n // 2 + 1)
+    ]
+
+
+def statistic(z, r):
+    """Return t and the degrees of freedom of (3) of `tamis.columns.block_test`."""
+    n, c = len(z), sum(a * b for a, b in zip(z, r, strict=True))
+    apart = [a - c / sum(v * v for v in r) * b for a, b in zip(z, r, strict=True)]
+    products = [
+        abs(a) ** 2 * abs(b) ** 2
+        for f, (a, b) in enumerate(zip(coefficients(apart), coefficients(r), strict=True))
+        if 0 < f < n / 2
+    ]
+    size = math.ceil(n / 32)
+    blocks = [range(start, min(start + size, n)) for start in range(0, n, size)]
+    concentration = sum((len(block) / n) ** 2 for block in blocks)
+    gaps = [sum(z[i] * r[i] for i in block) - len(block) / n * c for block in blocks]
+    within = sum(gap * gap for gap in gaps) / (1 - concentration)
+    freedom = min(sum(products) ** 2 / sum(q * q for q in products), 1 / concentration - 1)
+    return abs(c) / math.sqrt(max(within, 2 / n**2 * sum(products))), freedom
+
+
+def whitened(values, by):
+    """Return values whose Fourier coefficients are divided by the smoothed spectrum of others."""
+    n, power = len(values), [abs(one) ** 2 for one in coefficients(by)]
+    last = (n + 1) // 2 - 1
+    scaled = []
+    for f, one in enumerate(coefficients(values)):
+        around = range(max(int(min(0.7 * f, f - 4)), 1), min(int(max(1.4 * f, f + 4)), last) + 1)
+        scaled.append(one / math.sqrt(sum(power[g] for g in around) / len(around)) if 3 <= f <= last else 0.0)
+    return [
+        2 / n * sum((one * cmath.exp(2j * math.pi * f * i / n)).real for f, one in enumerate(scaled))
+        for i in range(n)
+    ]
+
+
+def pvalue(z, residual):
+    """Return the p-value of `tamis.columns.block_test` for a candidate beside an intercept."""
+    tests = [statistic(z, residual), statistic(whitened(z, residual), whitened(residual, residual))]
+    p = [2 * scipy.stats.t.sf(t, freedom) for t, freedom in tests if freedom >= 4]
+    return min(1.0, len(p) * min(p, default=1.0))

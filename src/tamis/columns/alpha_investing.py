@@ -36,10 +36,11 @@ from tamis._validation.parameters import number, parameters
 from tamis.base.declarations import Inputs
 from tamis.base.trace import ACCEPTED, FULL, REJECTED, Verdicts
 from tamis.columns.groups import GroupedOffers
+from tamis.columns.linear import LinearModel
 from tamis.columns.online_fdr import RULES, SpendingRule, make_rule
 from tamis.columns.projection import GroupEvidence, Proposal
 from tamis.columns.sequential import SequentialSelector, dense_column
-from tamis.columns.target_shape import warn_heavy_tails, warn_rare_class
+from tamis.columns.target_shape import HEAVY, rests_on_few_rows, warn_heavy_tails, warn_rare_class
 from tamis.dependence.autocorrelation import correlation_length, is_series
 
 __all__ = ["AlphaInvesting"]
@@ -55,8 +56,8 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
     ----------
     model : {"linear", "logistic", "multinomial", "poisson"}, default="linear"
         The model from which p-values are computed: for a numeric target, two classes, any number of classes, or counts.
-        The linear model is also valid for two balanced classes. If one class is rare or a numeric target has outliers,
-        its p-values are too small, and a warning is issued.
+        The linear model is also valid for two classes. If one of them is rare or a numeric target has outliers, its
+        classical p-values are too small; see `variance`.
     rule : str or SpendingRule, default="alpha-investing"
         How the threshold is updated: one of ``tamis.columns.online_fdr.RULES``, or a rule object.
     initial_wealth : float, default=0.5
@@ -71,8 +72,9 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
         "classical": the variance of the model. "robust": valid for heteroscedastic noise
         (:mod:`tamis.columns.sandwich`). "series": valid for autocorrelated rows in the given order
         (:mod:`tamis.columns.block_test`). "auto": "series" if the target is autocorrelated, or the square of a numeric
-        one; otherwise "robust" for counts, which are overdispersed until the last relevant feature is found; otherwise
-        "classical".
+        one; otherwise "robust" for counts, which are overdispersed until the last relevant feature is found, and for
+        columns of outliers (kurtosis above 6) if the target of a linear model has outliers or a rare class, too;
+        otherwise "classical".
     pvalue : {"exact", "exp"}, default="exact"
         "exact": the p-value of the test. "exp": exp(-Delta / 2), as in the public implementations, with the classical
         variance; for comparison only.
@@ -204,23 +206,27 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
         self._rule: SpendingRule = make_rule(
             self.rule, self.target_fdr, self.initial_wealth, self.payout
         ).start()
-        robust = self.variance in ("robust", "series") or (
-            self.variance == "auto" and self.model == "poisson"
+        linear, auto = self.model == "linear", self.variance == "auto" and self.pvalue == "exact"
+        by_tails = auto and linear and rests_on_few_rows(y, weight)
+        robust = (
+            by_tails
+            or self.variance in ("robust", "series")
+            or (self.variance == "auto" and self.model == "poisson")
         )
-        if self.model == "linear" and not robust:
+        self._start_model(y, weight, robust, self.pvalue == "exp")
+        if by_tails and isinstance(self._model, LinearModel):
+            self._model.light_tails = HEAVY
+        residuals = (self._model.residual.reshape(len(weight), -1) / np.sqrt(weight)[:, None]).T
+        is_volatile = linear and self._is_volatile(residuals[0])
+        by_order = auto and (is_volatile or any(is_series(one, self._own_weight()) for one in residuals))
+        if linear and not (robust or by_order):
             warn_rare_class(
                 y, weight, "the p-values of model='linear' are then too small, choose model='logistic'"
             )
-        self._start_model(y, weight, robust, self.pvalue == "exp")
-        residuals = (self._model.residual.reshape(len(weight), -1) / np.sqrt(weight)[:, None]).T
-        is_volatile = self.model == "linear" and self._is_volatile(residuals[0])
-        if self.model == "linear" and self.variance != "robust":
             warn_heavy_tails(y, weight, is_volatile)
-        by_order = self.variance == "auto" and self.pvalue == "exact"
-        auto = by_order and (is_volatile or any(is_series(one, self._own_weight()) for one in residuals))
-        if auto and not robust:
+        if by_order and not robust:
             self._start_model(y, weight, robust=True)
-        self._model.series = auto or self.variance == "series"
+        self._model.series = by_order or self.variance == "series"
         self.rows_dependent_: bool = self._model.series
 
     def _is_volatile(self, residual: Floats) -> bool:

@@ -193,10 +193,10 @@ class AugmentedGram:
         scores = self._sums(z, residual)
         # Squares of sums are those of `square` independent rows, but |z|^2 is a sum over n.
         of_rows = np.array([(square - apart * c) * self.square / self.n])
-        test = blocked_log_p(
+        log_p = blocked_log_p(
             own[:, None], scores[:, None], self._share, self.length, of_rows, np.array([c]), *memory
         )
-        return float(test[1][0])
+        return float(log_p[0])
 
     def centred_square_sum(self, k: int) -> float:
         """Return the centred sum of squares of a column."""

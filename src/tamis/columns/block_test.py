@@ -1,61 +1,81 @@
-"""Tests of a coefficient that are valid for autocorrelated rows: variance of its score between blocks of rows.
+"""Tests of a coefficient that are valid for autocorrelated rows.
 
-With z the part of the candidate outside the span of the selected features, r the residual of the model without it, and
-consecutive blocks of L rows, at most 32 of them, where a row of weight w counts as w consecutive rows::
+With z the part of the candidate outside the span of the selected features, r the residual of the model without it, n
+rows, c = z.r, and a = z - (c / |r|^2) r. F and A_f are the squared Fourier coefficients of r and of a at f = 1, 2, ...
+cycles per n rows, f < n / 2. If z and r are unrelated, the phases of their coefficients are, so the variance of c is ::
 
-    c = z.r,  e = r - (c / |z|^2) z,  B_k = sum of z_i e_i over block k,  f_k = rows of block k / n           (1)
-    t^2 = c^2 (1 - sum_k f_k^2) / (sum_k B_k^2 (1 + max(5 l / 3, m / 2) / L))                                 (2)
-    p = max(p_series, p_model), p_model from the variance of the model                                        (3)
+    V = 2 / n^2 sum_f A_f F_f,    nu = (sum_f A_f F_f)^2 / sum_f (A_f F_f)^2                                  (1)
 
-The p-value is that of Student's t with 1 / sum_k f_k^2 - 1 degrees of freedom.
+whatever the autocorrelations of z and r: noise, slow states, long memory, or cycles that both share. nu counts the
+frequencies on which the evidence rests, half of its degrees of freedom, because neighbouring coefficients of cycles and
+trends are not independent. The rows are also divided into at most 32 blocks, of which block k has the share f_k of the
+rows and the sum c_k of z_i r_i::
 
-The residual of a generalised linear model combines the long memory of its target with independent noise, so l is
-underestimated from few blocks. With r_k the correlation of s_i = z_i e_i at lag k, the denominator in (2) is therefore
-bounded from below by the long-run variance of an ARMA(1, 1) series::
+    W = sum_k (c_k - f_k c)^2 / (1 - sum_k f_k^2)                                                            (2)
+    t^2 = c^2 / max(V, W),    degrees of freedom  min(nu, 1 / sum_k f_k^2 - 1)                               (3)
 
-    |s|^2 (1 + 2 r_1 / (1 - min(r_2 / r_1, .95)))  and  |s|^2 (1 + r_1) / (1 - r_1)                          (4)
+The t statistic of symmetric sums has at most its nominal rate, at levels below .08, however much their variances differ
+(Bakirov, Szekely), so neither a volatility that z and r share nor heavy tails make (3) too large. With fewer than four
+degrees of freedom the test is undetermined, p = 1.
 
-l is the correlation length of r: the largest ratio of the variance of block sums to that of independent rows, over all
-block lengths with four or more blocks. The variance between blocks is underestimated by a share of at most about l / L,
-hence the factor in (2): it is at least 1 / (1 - l / L), with equality for the shortest blocks. Noise reduces l, but not
-the memory m of r (4a of :mod:`tamis.dependence.autocorrelation`); in lots of m rows, the share is m / 3 L. For a
-candidate that is tested because of its own excess, 5 / 3 of that is used if it is smaller. A candidate
-is tested on the shortest blocks of lengths 2.5 l and 2 m; or of eight times the excess of z itself, if that does not
-rise with the length, since z_i e_i decorrelates with either of them. The excess is that of z - (c / |r|^2) r: in a file
-sorted by class, the difference of the classes does not count as dependence. If fewer than five such blocks exist, the
-test is undetermined, and p = 1. The multiples were chosen on unrelated AR(0.9) columns with 300 rows, the smallest with
-which a linear model accepts fewer than 0.1 of 200 columns, and on lots of 50 rows.
+In a file sorted by class, F has only a few frequencies. If the target lasts for 50 rows in the mean and a is not
+autocorrelated, its rows are exchangeable, so A_f is replaced by its mean, and nu is not used. With C the number of
+frequencies, a is not autocorrelated if the squares of its autocorrelations sum to less than three standard errors::
 
-Flyvbjerg, Petersen: Error estimates on averages of correlated data, Journal of Chemical Physics 91, 1989.
+    C sum_f A_f^2 / (sum_f A_f)^2 < 2 + 6 / sqrt(C)                                                          (4)
+
+Slow rows contain few independent values, but their changes contain many. The test is therefore repeated after the
+coefficients of z, r and the selected features are divided by the square root of the mean of F over .7 to 1.4 f, without
+f < 3: a generalised least squares of which the autocorrelation is that of r (Hannan). The p-value is the smaller of
+both, times the number of them that are determined; the first is at least that of the model.
+
+Models that store no rows have the sums of blocks alone. With e = r - (c / |z|^2) z, L the length of the blocks, l the
+correlation length of r and m its memory (4a of :mod:`tamis.dependence.autocorrelation`)::
+
+    t^2 = c^2 (1 - sum_k f_k^2) / (sum_k (sum of z_i e_i over block k)^2 (1 + max(5 l / 3, m / 2) / L))     (5)
+
+The blocks are the shortest of lengths 2.5 l and 2 m; or of eight times the excess of a itself, if that does not rise
+with the length, since z_i e_i decorrelates with either of them. The variance between blocks is underestimated by a
+share of about l / L, hence the factor, and in lots of m rows by m / 3 L.
+
+A row of weight w counts as w consecutive rows.
+
+Bakirov, Szekely: Student's t-test for Gaussian scale mixtures, Journal of Mathematical Sciences 139(3), 2006.
 Ibragimov, Mueller: t-statistic based correlation and heterogeneity robust inference, JBES 28(4), 2010 (few blocks).
+Hannan: Regression for time series, in Rosenblatt (ed.), Time Series Analysis, 1963.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import scipy.fft
 from numpy.typing import NDArray
 
 from tamis.columns.projection import Evidence, evidence_outside
 from tamis.columns.tails import log_t_tail
-from tamis.dependence.autocorrelation import (
-    block_sums,
-    correlation_length,
-    flat_level,
-    join_pairs,
-    memory_length,
-)
+from tamis.dependence.autocorrelation import block_sums, flat_level, join_pairs
 
 __all__ = ["blocked_log_p", "is_determined", "series_evidence", "series_log_p"]
 
 Floats = NDArray[np.float64]
+Complex = NDArray[np.complex128]
 _MOST = 32
 _FEWEST_DF = 4.0
 _LENGTHS, _MEMORIES, _OWN_LENGTHS = 2.5, 2.0, 8.0
 _SHORTFALL = 1.0 / (1.0 - 1.0 / _LENGTHS)  # the chord of 1 / (1 - l / L) between l / L = 0 and 1 / 2.5
-_LARGEST_RATIO = 0.95
+_CELLS = 1 << 20  # values transformed together: 8 MB
+_LOWEST = 3  # cycles
+_LONG_RUN = 50  # rows
+_BELOW, _ABOVE, _WIDTH = 0.7, 1.4, 4
+_RANGE = 1e-15  # smallest share of the power at one frequency
+_NULL = 1e-12  # length of a feature that is constant, once whitened, relative to the largest factor
+
+
+# -- sums over blocks ------------------------------------------------------------------------------------------
 
 
 def is_determined(share: Floats, size: float, length: float, memory: float) -> bool:
@@ -75,47 +95,42 @@ def blocked_log_p(
     c: Floats,
     length: float,
     memory: float,
-    least: Floats | float = 0.0,
-) -> tuple[Floats, Floats]:
-    """Return t^2 of (2) and its log p-value from sums over blocks, joined until they are long enough.
+) -> Floats:
+    """Return the log p-values from sums over blocks, (5), joined until they are long enough.
 
     Parameters
     ----------
     own, scores : ndarray of shape (n_blocks, m), float64
-        Sums of z - (c / |r|^2) r and of z e over the rows of each block.
+        Sums of a and of z e over the rows of each block.
     share : ndarray of shape (n_blocks,), float64
         f.
     size : float
         L, in rows.
     square, c : ndarray of shape (m,), float64
-        ``|z - (c / |r|^2) r|^2`` and c.
+        ``|a|^2`` and c.
     length, memory : float
         l and m, in rows.
-    least : ndarray of shape (m,) or float, default=0
-        Lower bound on the denominator of (2).
 
     Returns
     -------
-    t2, log_p : ndarray of shape (m,), float64
+    ndarray of shape (m,), float64
         0 (undetermined) where fewer than five blocks are long enough.
     """
-    t2, log_p, missing = np.zeros(len(c)), np.zeros(len(c)), np.ones(len(c), dtype=bool)
+    log_p, missing = np.zeros(len(c)), np.ones(len(c), dtype=bool)
     while missing.any() and len(share) > 1:
         spare = 1.0 - float(share @ share)
         if (df := 1.0 / (1.0 - spare) - 1.0) < _FEWEST_DF:
             break
         excess = (own**2).sum(axis=0) / np.maximum(spare * square, 1e-300)
-        meat = (scores**2).sum(axis=0) / spare
         flat = (size >= _OWN_LENGTHS * excess) & ~_rises(own)
         here = missing & (flat | (size >= max(_LENGTHS * length, _MEMORIES * memory)))
         most = max(_SHORTFALL * length, memory / 2.0)
         short = np.where(flat, np.minimum(_SHORTFALL * excess, most), most)
-        meat = np.maximum(meat * (1.0 + short / size), least)
-        statistic = c * c / np.maximum(meat, 1e-300)
-        t2[here], log_p[here] = statistic[here], log_t_tail(statistic[here], df)
+        meat = (scores**2).sum(axis=0) / spare * (1.0 + short / size)
+        log_p[here] = log_t_tail(c * c / np.maximum(meat, 1e-300), df)[here]
         missing &= ~here
         own, scores, share, size = join_pairs(own), join_pairs(scores), join_pairs(share), 2 * size
-    return t2, log_p
+    return log_p
 
 
 def _rises(sums: Floats) -> NDArray[np.bool_]:
@@ -128,55 +143,143 @@ def _rises(sums: Floats) -> NDArray[np.bool_]:
     return flat_level(np.array(square).reshape(len(blocks), sums.shape[1]), np.array(blocks)) > 0
 
 
-def _lagged(s: Floats, k: int, weight: Floats | None) -> Floats:
-    """Return the sum of s_i s_(i+k) over the rows, each repeated by its weight."""
-    if weight is None:
-        return np.einsum("ij,ij->j", s[k:], s[:-k])
-    ends = np.cumsum(weight)
-    borders = np.unique(np.concatenate([[0.0], ends, ends - k]))
-    borders = borders[(borders >= 0.0) & (borders <= ends[-1] - k)]
-    middle = (borders[1:] + borders[:-1]) / 2.0
-    one, other = (s[np.searchsorted(ends, at)] for at in (middle, middle + k))
-    return np.einsum("i,ij,ij->j", np.diff(borders), one, other)
+# -- rows ------------------------------------------------------------------------------------------------------
 
 
-def _long_run(scores: Floats, weight: Floats | None) -> Floats:
-    """Return the larger value of (4) for each column of s, which is multiplied by the weights."""
-    s = scores if weight is None else scores / weight[:, None]
-    n = len(scores) if weight is None else float(weight.sum())
-    square = np.maximum(np.einsum("ij,ij->j", scores, s), 1e-300)
-    r1, r2 = (_lagged(s, k, weight) * (n / (n - k) / square) if k < n else square * 0.0 for k in (1, 2))
-    first = np.clip(r1, 0.0, _LARGEST_RATIO)
-    ratio = np.divide(r2, r1, out=np.zeros_like(r1), where=first > 0.0)
-    decay = np.maximum(np.clip(ratio, 0.0, _LARGEST_RATIO), first)
-    return square * (1.0 + 2.0 * first / (1.0 - decay))
+def _transformed(rows: Floats) -> Complex:
+    """Return the Fourier coefficients at 1, 2, ... cycles, fewer than half the number of values."""
+    return scipy.fft.rfft(rows)[:, 1 : (rows.shape[1] + 1) // 2]
 
 
-def _log_p(
-    z: Floats, slope: Floats, residual: Floats, c: Floats, weight: Floats | None, by_lags: bool = False
+def _test(z: Floats, r: Floats, of_z: Complex, of_r: Complex, in_runs: bool = False) -> tuple[Floats, Floats]:
+    """Return t^2 and its degrees of freedom, (3).
+
+    Parameters
+    ----------
+    z, of_z : ndarray of shape (m, n_rows) and (m, n_frequencies)
+        Columns and their Fourier coefficients.
+    r, of_r : ndarray of shape (1 or m, n_rows) and (1 or m, n_frequencies)
+        Residuals and their Fourier coefficients.
+    in_runs : bool, default=False
+        Whether (4) is used.
+    """
+    of_z, of_r, z, r = of_z / _length(z), of_r / _length(r), z / _length(z), r / _length(r)
+    n, size = z.shape[1], math.ceil(z.shape[1] / _MOST)
+    by_row = z * r
+    c = by_row.sum(axis=1)
+    A, F = np.abs(of_z - c[:, None] * of_r) ** 2, np.abs(of_r) ** 2
+    product, of_a, n_f = A * F, A.sum(axis=1), max(A.shape[1], 1)
+    total = product.sum(axis=1)
+    nu = total**2 / np.maximum((product**2).sum(axis=1), 1e-300)  # (1)
+    if in_runs:
+        exchangeable = n_f * (A**2).sum(axis=1) < (2.0 + 6.0 / math.sqrt(n_f)) * of_a**2  # (4)
+        nu[exchangeable], total[exchangeable] = np.inf, (of_a * F.sum(axis=1) / n_f)[exchangeable]
+    share = block_sums(np.ones((n, 1)), size)[:, 0] / n
+    spare = max(1.0 - float(share @ share), 1e-300)
+    sums = block_sums(by_row.T, size)
+    W = ((sums - share[:, None] * c) ** 2).sum(axis=0) / spare  # (2)
+    t2 = c * c / np.maximum(np.maximum(W, 2.0 / n**2 * total), 1e-300)
+    return t2, np.minimum(nu, 1.0 / (1.0 - spare) - 1.0)
+
+
+def _length(rows: Floats) -> Floats:
+    """Return the lengths of rows, shape (m, 1)."""
+    largest = np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1e-300)
+    return largest * np.maximum(np.linalg.norm(rows / largest, axis=1, keepdims=True), 1e-300)
+
+
+class _Series:
+    """A residual and the selected features as consecutive rows of weight 1, and whitened by the residual's spectrum.
+
+    Parameters
+    ----------
+    residual : ndarray of shape (n_rows,), float64
+    basis : ndarray of shape (n_rows, k), float64
+        Both are multiplied by the square root of the weights, the target is not.
+    target : ndarray of shape (n_rows,), float64
+    weight : ndarray of shape (n_rows,), float64
+        Positive.
+    """
+
+    def __init__(self, residual: Floats, basis: Floats, target: Floats, weight: Floats) -> None:
+        self.in_runs = bool(np.count_nonzero(np.diff(target)) * _LONG_RUN < len(target))
+        self._at: Any = slice(None)
+        self._root = np.sqrt(weight)[:, None]
+        if not (weight == 1.0).all():
+            n, ends = len(weight), np.cumsum(weight)
+            n_places = int(np.clip(round(ends[-1]), n / 2 + 1, 4 * n))  # weights may sum to any number
+            self._at = np.searchsorted(ends, (np.arange(n_places) + 0.5) * (ends[-1] / n_places))
+        self.residual, self.of_residual = self.rows(residual[:, None])
+        power = np.abs(self.of_residual[0] / _length(self.residual)[0]) ** 2
+        f = np.arange(1, len(power) + 1)
+        low = np.maximum(np.minimum(_BELOW * f, f - _WIDTH).astype(np.intp), 1)
+        high = np.minimum(np.maximum(_ABOVE * f, f + _WIDTH).astype(np.intp), len(f))
+        sums = np.concatenate([[0.0], np.cumsum(power)])
+        mean = (sums[high] - sums[low - 1]) / (high - low + 1)
+        self._factor = np.where(f >= _LOWEST, np.maximum(mean, _RANGE * power.sum() + 1e-300) ** -0.5, 0.0)
+        left, singular, axes = np.linalg.svd(self._whitened(self.rows(basis)[1])[0].T, full_matrices=False)
+        kept = singular > _NULL * self._factor.max(initial=1e-300)
+        self._left, self._singular, self._axes = left[:, kept], singular[kept], axes[kept]
+        self._of_left = _transformed(np.ascontiguousarray(self._left.T))
+        self.white, self.of_white = self.outside(self.of_residual)
+
+    def rows(self, values: Floats) -> tuple[Floats, Complex]:
+        """Return columns, shape (n_rows, k), as rows, each value repeated by its weight, and their coefficients."""
+        rows = np.ascontiguousarray((values / self._root)[self._at].T)
+        return rows, _transformed(rows)
+
+    def _whitened(self, of_rows: Complex) -> tuple[Floats, Complex]:
+        """Return rows whose Fourier coefficients are divided by the root of the spectrum of the residual."""
+        n = self.residual.shape[1]
+        padded = np.zeros((len(of_rows), n // 2 + 1), dtype=np.complex128)
+        padded[:, 1 : 1 + of_rows.shape[1]] = of_rows * self._factor
+        return scipy.fft.irfft(padded, n), padded[:, 1 : 1 + of_rows.shape[1]]
+
+    def outside(self, of_rows: Complex) -> tuple[Floats, Complex]:
+        """Return the part of whitened rows outside the span of the whitened basis, and its coefficients."""
+        white, of_white = self._whitened(of_rows)
+        inside = white @ self._left
+        return white - inside @ self._left.T, of_white - inside @ self._of_left
+
+    def features_outside(self, coordinates: Floats) -> tuple[Floats, Complex]:
+        """Return each feature's whitened part outside the others, from its coordinates (k, q) in the basis."""
+        inside = ((self._axes @ coordinates) / self._singular[:, None]).T
+        square = np.maximum(np.einsum("ij,ij->i", inside, inside), 1e-300)
+        inside *= (np.einsum("ij,ij->j", coordinates, coordinates) / square)[:, None]
+        return inside @ self._left.T, inside @ self._of_left
+
+    def slopes(self, outside: Floats) -> Floats:
+        """Return the coefficients of the whitened residual of features' whitened parts."""
+        square = np.maximum(np.einsum("ij,ij->i", outside, outside), 1e-300)
+        return outside @ self._whitened(self.of_residual)[0][0] / square
+
+
+def _combined(
+    level: tuple[Floats, Floats], white: tuple[Floats, Floats], bound: Floats
 ) -> tuple[Floats, Floats]:
-    """Return t^2 of (2) and its log p-value for columns z, with e = residual - slope z."""
-    root = None if weight is None else np.sqrt(weight)
-    plain = residual if root is None else residual / root
-    length, memory = correlation_length(plain, weight), float(memory_length(plain[None], weight)[0])
-    n = len(z) if weight is None else float(weight.sum())
-    size = math.ceil(n / _MOST)
-    by_row = z * (residual[:, None] - z * slope)
-    shared = residual @ z
-    apart = z - np.outer(residual / max(float(residual @ residual), 1e-300), shared)
-    square = np.einsum("ij,ij->j", apart, apart)
-    own, scores = (
-        block_sums(values, size, weight)
-        for values in (apart if root is None else apart * root[:, None], by_row)
-    )
-    ones = np.ones(len(z)) if weight is None else weight
-    share = block_sums(ones[:, None], size, weight)[:, 0] / n
-    least = _long_run(by_row, weight) if by_lags else 0.0
-    return blocked_log_p(own, scores, share, size, square, c, length, memory, least)
+    """Return t^2 and the log p-value of the two tests; `bound` is the log p-value of the model."""
+    tests = np.array([level, white])
+    determined = tests[:, 1] >= _FEWEST_DF
+    log_p = log_t_tail(tests[:, 0], np.maximum(tests[:, 1], 1.0))
+    log_p[0] = np.maximum(log_p[0], bound)
+    log_p = np.where(determined, log_p, 0.0)
+    best = log_p.argmin(axis=0)
+    some = np.maximum(determined.sum(axis=0), 1)
+    statistic = np.where(determined, tests[:, 0], 0.0)
+    at = (best, np.arange(len(best)))
+    return statistic[at], np.minimum(log_p[at] + np.log(some), 0.0)
 
 
-def series_log_p(z: Floats, slope: Floats, residual: Floats, weight: Floats) -> Floats:
-    """Return the logarithms of (2) for features of the model.
+def series_log_p(
+    z: Floats,
+    slope: Floats,
+    residual: Floats,
+    basis: Floats,
+    model_log_p: Floats,
+    target: Floats,
+    weight: Floats,
+) -> Floats:
+    """Return the log p-values of features of the model.
 
     Parameters
     ----------
@@ -186,15 +289,29 @@ def series_log_p(z: Floats, slope: Floats, residual: Floats, weight: Floats) -> 
         Coefficients.
     residual : ndarray of shape (n_rows,), float64
         Residual of the model with all features.
+    basis : ndarray of shape (n_rows, k), float64
+        Orthonormal, of the intercept and all features.
+    model_log_p : ndarray of shape (q,), float64
+        Log p-values under the model's own variance.
+    target : ndarray of shape (n_rows,), float64
     weight : ndarray of shape (n_rows,), float64
-        Positive.
+        Positive; the square roots are factors of the rows of the other arrays but `target`.
 
     Returns
     -------
     ndarray of shape (q,), float64
     """
-    c = slope * np.einsum("ij,ij->j", z, z)
-    return _log_p(z, np.zeros(len(c)), residual, c, _unless_one(weight))[1]
+    series = _Series(residual, basis, target, weight)
+    (rows, of_rows), (outside, of_outside) = series.rows(z), series.features_outside(basis.T @ z)
+    slopes, of_white = slope + series.slopes(outside), series.of_white
+    with_rows, of_with = (
+        series.residual + slope[:, None] * rows,
+        series.of_residual + slope[:, None] * of_rows,
+    )
+    level = _test(rows, with_rows, of_rows, of_with, series.in_runs)
+    with_outside = series.white + slopes[:, None] * outside
+    white = _test(outside, with_outside, of_outside, of_white + slopes[:, None] * of_outside)
+    return _combined(level, white, model_log_p)[1]
 
 
 def series_evidence(
@@ -203,9 +320,8 @@ def series_evidence(
     residual: Floats,
     centred: bool,
     model_log_p: Callable[[Floats], Floats],
+    target: Floats,
     weight: Floats,
-    *,
-    by_lags: bool = False,
 ) -> Evidence:
     """Return the test of each column of X, valid for autocorrelated rows.
 
@@ -219,15 +335,15 @@ def series_evidence(
     centred : bool
     model_log_p : callable
         Log p-values under the model's own variance, from ``c^2 / |z|^2`` of shape (m,).
+    target : ndarray of shape (n_rows,), float64
+        Without weights.
     weight : ndarray of shape (n_rows,), float64
         Positive: a row counts as that many consecutive rows.
-    by_lags : bool, default=False
-        Whether (4) bounds the variance from below.
 
     Returns
     -------
     Evidence
-        ``statistic`` is t^2 of (2), ``log_p`` the logarithm of (3).
+        ``statistic`` is t^2 of (3), ``log_p`` the logarithm of the combined p-value.
 
     Examples
     --------
@@ -238,17 +354,22 @@ def series_evidence(
     >>> X, r = np.repeat(rng.normal(size=(200, 20)), 5, axis=0), np.repeat(rng.normal(size=200), 5)
     >>> X, r = X - X.mean(axis=0), r - r.mean()
     >>> plain = log_chi2_tail((r @ X) ** 2 / (X**2).sum(axis=0))
-    >>> series = series_evidence(X, np.full((1000, 1), 1000**-0.5), r, True, log_chi2_tail, np.ones(1000)).log_p
+    >>> series = series_evidence(X, np.full((1000, 1), 1000**-0.5), r, True, log_chi2_tail, r, np.ones(1000)).log_p
     >>> int((plain < np.log(0.05)).sum()), int((series < np.log(0.05)).sum())
-    (6, 1)
+    (6, 0)
     """
-    own_weight = _unless_one(weight)
+    series = _Series(residual, basis, target, weight)
 
     def test(z: Floats, zz: Floats, c: Floats) -> tuple[Floats, Floats]:
-        return _log_p(z, c / zz, residual, c, own_weight, by_lags)
+        bound = model_log_p(c * c / zz)
+        statistic, log_p = np.empty(len(c)), np.empty(len(c))
+        step = max(1, _CELLS // len(z))
+        for part in (slice(start, start + step) for start in range(0, len(c), step)):
+            rows, of_rows = series.rows(z[:, part])
+            level = _test(rows, series.residual, of_rows, series.of_residual, series.in_runs)
+            white, of_white = series.outside(of_rows)
+            tests = level, _test(white, series.white, of_white, series.of_white)
+            statistic[part], log_p[part] = _combined(*tests, bound[part])
+        return statistic, log_p
 
-    return evidence_outside(X, basis, residual, centred, test, model_log_p)  # (3)
-
-
-def _unless_one(weight: Floats) -> Floats | None:
-    return None if (weight == 1.0).all() else weight
+    return evidence_outside(X, basis, residual, centred, test, lambda drop: np.full(len(drop), -np.inf))

@@ -139,9 +139,7 @@ class LikelihoodModel:
     ) -> Evidence:
         """Return the test of each column without assumptions about the variance of the rows; all in weighted rows."""
         if self.series:
-            return series_evidence(
-                X, basis, residual, bool(self.intercept), model_log_p, self.weight, by_lags=True
-            )
+            return series_evidence(X, basis, residual, bool(self.intercept), model_log_p, self.y, self.weight)
         return robust_evidence(X, basis, residual, self.weight, bool(self.intercept), self.df, model_log_p)
 
     def evidence_of_group(self, X: Floats) -> GroupEvidence:
@@ -241,7 +239,7 @@ class _GrowingModel(LikelihoodModel):
         sandwich = (self.residual, self.weight, self.df + 1) if self.robust else None
         return retest(
             features, self.root, bool(self.intercept), self.fit.eta, self._model_log_p_of_accepted, sandwich,
-            self.series,
+            self.y if self.series else None,
         )  # fmt: skip
 
     def restart(self, features: Floats) -> None:

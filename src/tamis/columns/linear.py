@@ -79,6 +79,7 @@ class LinearModel:
     )
 
     series = False  # whether a robust test is that of `tamis.columns.block_test`
+    light_tails = 0.0  # kurtosis of a candidate below which its test is not robust
     slack = 1e-6  # largest difference between the log p of a candidate tested in bulk and on its own
 
     def __init__(self, y: Floats, weight: Floats, intercept: bool, robust: bool, exp_tail: bool) -> None:
@@ -169,14 +170,21 @@ class LinearModel:
         """Return the log p-value of each accepted feature, shape (n_rows, q), given the others."""
         df = self.df + 1  # no candidate uses one
         root = np.ones(len(self.residual)) if self.root is None else self.root
-        aim = np.divide(self.target, root, out=np.zeros(len(root)), where=root > 0)
 
         def by_t(drop: Floats) -> Floats:
             with np.errstate(divide="ignore", invalid="ignore"):
                 return log_t_tail(np.where(drop > 0, drop * df / self.rss, 0.0), df)
 
         sandwich = (self.residual, self.weight, df) if self.robust else None
-        return retest(features, root, bool(self.intercept), aim, by_t, sandwich, self.series)
+        target = self._plain_target()
+        series = target if self.series else None
+        return retest(features, root, bool(self.intercept), target, by_t, sandwich, series)
+
+    def _plain_target(self) -> Floats:
+        """Return the target without weights."""
+        if self.root is None:
+            return self.target
+        return np.divide(self.target, self.root, out=np.zeros(len(self.root)), where=self.root > 0)
 
     def restart(self, features: Floats) -> None:
         """Replace the accepted features with these, shape (n_rows, q)."""
@@ -213,8 +221,12 @@ class LinearModel:
             return self._statistics(drop, self.rss - drop)[1]
 
         if self.series:
-            return series_evidence(X, self.basis, self.residual, bool(self.intercept), by_t, self.weight)
-        return robust_evidence(X, self.basis, self.residual, self.weight, self.intercept, self.df, by_t)
+            return series_evidence(
+                X, self.basis, self.residual, bool(self.intercept), by_t, self._plain_target(), self.weight
+            )
+        return robust_evidence(
+            X, self.basis, self.residual, self.weight, self.intercept, self.df, by_t, self.light_tails
+        )
 
 
 def check_enough_rows(n: float, n_rows: int, intercept: bool) -> None:

@@ -31,7 +31,7 @@ def retest(
     aim: Floats,
     model_log_p: Callable[[Floats], Floats],
     sandwich: tuple[Floats, Floats, float] | None = None,
-    series: bool = False,
+    series: Floats | None = None,
 ) -> Floats:
     """Return the log p-value of each feature given the others.
 
@@ -48,8 +48,8 @@ def retest(
         Log p-values from ``b^2 / |P|^2`` of shape (q,), under the model's own variance.
     sandwich : tuple of residual, weight, df, optional
         For a robust test, see :func:`tamis.columns.sandwich.robust_log_p`.
-    series : bool, default=False
-        Whether the robust test is that of :mod:`tamis.columns.block_test`.
+    series : ndarray of shape (n_rows,), optional
+        The target, if the robust test is that of :mod:`tamis.columns.block_test`.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def retest(
     if sandwich is None:
         return own
     residual, weight, df = sandwich
-    if series:
-        return np.maximum(series_log_p(P / length, b, residual, weight), own)
+    if series is not None:
+        return series_log_p(P / length, b, residual, q, own, series, weight)
     leverage = np.einsum("ij,ij->i", q, q)
     return np.maximum(robust_log_p(P / length, b, residual, leverage, weight, df), own)

@@ -88,6 +88,7 @@ def robust_evidence(
     centred: bool,
     df: float,
     model_log_p: Callable[[Floats], Floats],
+    light_tails: float = 0.0,
 ) -> Evidence:
     """Return the test of each column of X without assumptions about the variance of the rows.
 
@@ -104,6 +105,8 @@ def robust_evidence(
         n - q - 2, in [1, inf).
     model_log_p : callable
         Log p-values under the model's own variance, from ``c^2 / |z|^2`` of shape (m,).
+    light_tails : float, default=0
+        Kurtosis of z below which the p-value is that of the model: the t test is valid for any errors if z is normal.
 
     Returns
     -------
@@ -127,7 +130,9 @@ def robust_evidence(
     def test(z: Floats, zz: Floats, c: Floats) -> tuple[Floats, Floats]:
         meat, fourth = _sums(np.ascontiguousarray(z), 1.0 / zz, c / zz, residual, leverage, share)
         t2 = c * c / zz / np.maximum(meat / zz, 1e-300)  # (1)
-        degrees = np.clip(1.0 / np.maximum(fourth / zz**2, 1e-300) - 1.0, 1e-3, df)  # (2)
-        return t2, log_t_tail(t2, degrees)
+        concentration = fourth / zz**2
+        degrees = np.clip(1.0 / np.maximum(concentration, 1e-300) - 1.0, 1e-3, df)  # (2)
+        is_light = float(weight.sum()) * concentration < light_tails
+        return t2, np.where(is_light, -np.inf, log_t_tail(t2, degrees))
 
     return evidence_outside(X, basis, residual, centred, test, model_log_p)  # (3)

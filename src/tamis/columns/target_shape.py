@@ -8,15 +8,16 @@ ones of a sparse column.
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 
 from tamis._validation import Array
 
-__all__ = ["warn_heavy_tails", "warn_rare_class"]
+__all__ = ["HEAVY", "rests_on_few_rows", "warn_heavy_tails", "warn_rare_class"]
 
 _RARE = 0.2  # share of the smaller class below which errors are too skewed for a t test
-_HEAVY = 6.0  # kurtosis of a target above which a few rows dominate a t test; normal: 3, exponential: 9
+HEAVY = 6.0  # kurtosis of a target above which a few rows dominate a t test; normal: 3, exponential: 9
 
 
 def warn_rare_class(y: Array, weight: Array, advice: str) -> None:
@@ -28,15 +29,53 @@ def warn_rare_class(y: Array, weight: Array, advice: str) -> None:
     advice : str
         The consequence, and the remedy.
     """
-    values, codes = np.unique(y, return_inverse=True)
-    counts = np.bincount(codes, weight)
-    if len(values) == 2 and counts.min() < _RARE * counts.sum():
+    if (rare := _rare(y, weight)) is not None:
+        count, value = rare
         warnings.warn(
-            f"The target has two values, and {counts.min():g} of {counts.sum():g} rows have the value"
-            f" {values[counts.argmin()]:g}: {advice}.",
+            f"The target has two values, and {count:g} of {weight.sum():g} rows have the value {value:g}: {advice}.",
             UserWarning,
             stacklevel=2,
         )
+
+
+def rests_on_few_rows(y: Array, weight: Array) -> bool:
+    """Return whether a few rows account for most of the variance of a target: a rare class, or outliers.
+
+    Parameters
+    ----------
+    y, weight : ndarray of shape (n_rows,)
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> rests_on_few_rows(rng.normal(size=100), np.ones(100)), rests_on_few_rows(np.arange(100) < 5, np.ones(100))
+    (False, True)
+    """
+    return _rare(y, weight) is not None or _kurtosis(y, weight) > HEAVY
+
+
+def _rare(y: Array, weight: Array) -> tuple[float, Any] | None:
+    """Return the weight and the value of the smaller of two classes if it is rare."""
+    values, codes = np.unique(y, return_inverse=True)
+    counts = np.bincount(codes, weight)
+    rare = len(values) == 2 and counts.min() < _RARE * counts.sum()
+    return (float(counts.min()), values[counts.argmin()]) if rare else None
+
+
+def _kurtosis(y: Array, weight: Array) -> float:
+    """Return the kurtosis of a target of many values; 0 of a constant or of two values."""
+    if len(np.unique(y)) <= 2:
+        return 0.0
+    share, scaled = weight / weight.sum(), y / np.abs(y).max()
+    square = (scaled - share @ scaled) ** 2
+    if square.max() == 0.0:
+        return 0.0
+    square /= square.max()
+    return float(share @ square**2) / float(share @ square) ** 2
 
 
 def warn_heavy_tails(y: Array, weight: Array, is_volatile: bool) -> None:
@@ -48,24 +87,13 @@ def warn_heavy_tails(y: Array, weight: Array, is_volatile: bool) -> None:
     is_volatile : bool
         Whether the squares of the target are autocorrelated.
     """
-    if len(np.unique(y)) <= 2:
-        return
-    share, scaled = weight / weight.sum(), y / np.abs(y).max()
-    square = (scaled - share @ scaled) ** 2
-    if square.max() == 0.0:
-        return
-    square /= square.max()
-    kurtosis = float(share @ square**2) / float(share @ square) ** 2
-    if kurtosis > _HEAVY or is_volatile:
+    kurtosis = _kurtosis(y, weight)
+    if kurtosis > HEAVY or (is_volatile and kurtosis):
         cause = (
             f"A few rows account for most of the variance of the target (kurtosis {kurtosis:.0f}, 3 if normal): the"
-            " p-values of model='linear' are too small for sparse or skewed columns"
-            if kurtosis > _HEAVY
+            " p-values of model='linear' are too small for sparse or skewed columns, choose variance='robust'"
+            if kurtosis > HEAVY
             else "The variance of the target changes over the rows (its squares are autocorrelated): the p-values of"
-            " model='linear' are too small for columns whose variance changes with it"
+            " model='linear' are too small for columns whose variance changes with it, choose variance='series'"
         )
-        warnings.warn(
-            f"{cause}, choose variance='robust', or use the ranks or the logarithm of the target.",
-            UserWarning,
-            stacklevel=2,
-        )
+        warnings.warn(f"{cause}, or use the ranks or the logarithm of the target.", UserWarning, stacklevel=2)

@@ -20,7 +20,7 @@ _NAMES = {
     "ETANA": "tamis.cells.etana",
     "FETANA": "tamis.cells.fetana",
     "FixedSubset": "tamis.cells.fixed_subset",
-    "ByName": "tamis.rows.by_name",
+    "ByName": "tamis.pipeline.by_name",
     "CancelOut": "tamis.rows.cancel_out",
     "ChiSquare": "tamis.rows.screening",
     "FCBF": "tamis.rows.fcbf",

@@ -29,11 +29,11 @@ own shapes are left to it. Where items are declared one by one (``_model[0]``, `
 **Ranges** are validated at the same time: every array or number that a kernel uses as an index, offset, count, length
 or code declares which values are safe. A range without a shape is validated at load only, so it suits numbers that
 change with each call and columns of an array (``_links[:, 0]``). The bounds are expressions of size letters, attributes
-of the model, ``self``, ``its`` (the object that the attribute belongs to), ``len``, ``min``, ``max``, ``abs``, ``diff``
-and ``inf``; an array as a bound is broadcast. Further words: ``increasing`` (never decreases along the last axis),
-``distinct``, ``finite`` (floats without NaN and infinity), ``or nan``, and ``any "reason"`` for integers whose values
-no kernel relies on. ``codes`` is int64 in [0, len(classes_)), or finite in a model without classes_, of numeric
-targets. For a sparse matrix, the stored values are validated.
+of the model, ``self``, ``its`` (the object that the attribute belongs to), ``len``, ``min``, ``max``, ``abs``,
+``diff``, ``inf`` and ``nan``; an array as a bound is broadcast. Further words: ``increasing`` (never decreases along
+the last axis), ``distinct``, ``finite`` (floats without NaN and infinity), ``or nan``, and ``any "reason"`` for
+integers whose values no kernel relies on. ``codes`` is int64 in [0, len(classes_)), or finite in a model without
+classes_, of numeric targets. For a sparse matrix, the stored values are validated.
 
 A **fill value** is what an array contains for a feature or class that has not occurred: ``_gain (c) fill 1``, or an
 expression of the names of a bound, which broadcasts to the array: ``_sigma (m, j) fill its.prior``. Features have the
@@ -74,7 +74,7 @@ _ENTRY = re.compile(r"""
     (?P<kept> (?: [ ] fixed | [ ] ring [ ] [a-z] \[ \S+ \] | [ ] late [ ] \d+ )? ) (?: \s+ | $ )
     """, re.VERBOSE)  # fmt: skip
 _SLICE = re.compile(r"((?:[\w.]|\[\w*\])*)(\[[^\]]*:[^\]]*\])?")  # a path, and a slice of the array there
-_IN_BOUNDS = {"len": len, "min": min, "max": max, "abs": abs, "diff": np.diff, "inf": np.inf}
+_IN_BOUNDS = {"len": len, "min": min, "max": max, "abs": abs, "diff": np.diff, "inf": np.inf, "nan": np.nan}
 _KINDS = {"i": "iu", "u": "iu", "f": "f", "b": "b"}  # of numbers
 _LABELS = "biufUSOMm"
 _ITS_OWN = "its own"
@@ -656,11 +656,11 @@ def _in_order(order: Any, array: Any, owner: Any = None) -> Array:
     return np.asarray(array, order=order)
 
 
-def without_columns(X: Any, columns: Array) -> Any:
-    """Return the rows with zeros in some columns, dense rows or CSR."""
+def without_columns(X: Any, columns: Array, blank: float = 0.0) -> Any:
+    """Return the rows without stored values in some columns of CSR rows, or with `blank` in those of dense rows."""
     if not sp.issparse(X):
         X = X.copy()
-        X[:, columns] = 0.0
+        X[:, columns] = blank
         return X
     kept = ~np.isin(X.indices, columns)
     indptr = np.r_[0, np.cumsum(kept)][X.indptr]

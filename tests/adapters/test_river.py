@@ -537,7 +537,7 @@ def test_a_bad_row_is_rejected_on_arrival_and_no_other_is_lost(rng, make, row, l
         spoilt.learn_one(x, y)
     probe = {"a": 0.3, "b": -0.2}
     if isinstance(clean, RiverSelector):
-        assert spoilt._model.selector_.n_seen_ == clean._model.selector_.n_seen_ == 90
+        assert spoilt._model.estimator_.n_seen_ == clean._model.estimator_.n_seen_ == 90
         assert spoilt._model.scores_.tolist() == clean._model.scores_.tolist()
     else:
         assert spoilt.predict_proba_one(probe) == clean.predict_proba_one(probe)
@@ -577,4 +577,4 @@ def test_of_a_rejected_batch_only_the_rejected_rows_are_lost(rng):
         except DataError as error:
             n_raised += str(error) == "too large"
     assert n_raised == 1
-    assert model._model.selector_.n_seen_ == 89
+    assert model._model.estimator_.n_seen_ == 89

@@ -48,10 +48,10 @@ from tamis.base.rows import check_columns, feature_names
 from tamis.errors import DataError
 from tamis.learners.column_masking import accepts_nan
 from tamis.learners.traits import adapts_itself
+from tamis.pipeline.by_name import ByName, named_cells
 from tamis.pipeline.masked_learner import MaskedLearner, MaskedRegressor, View
 from tamis.pipeline.reset_candidate import ResetCandidate
 from tamis.replay import Replay
-from tamis.rows.by_name import ByName, named_cells
 from tamis.rows.screening import FisherScore
 
 try:
@@ -363,15 +363,15 @@ class RiverSelector(_Collector, ThreadSafe, base.SupervisedTransformer, base.Tra
     ----------
     selector : RowSelector
         The selector. It is copied. A feature that a row does not name is 0. New names may come at any time if the
-        selector can grow (see :class:`~tamis.rows.by_name.ByName`); otherwise in the first `every` rows, or as many as
-        there is room for.
+        selector can grow (see :class:`~tamis.pipeline.by_name.ByName`); otherwise in the first `every` rows, or as many
+        as there is room for.
     every : int, default=100
         Rows that are collected before the selector learns from them, because it is made for batches, at least 1. Each
         is validated on arrival; one that is rejected is not added.
     max_columns : int, optional
-        The most names there is room for, as in :class:`tamis.rows.by_name.ByName`.
+        The most names there is room for, as in :class:`tamis.pipeline.by_name.ByName`.
     budget : int, optional
-        Maximum number of names at a time, as in :class:`tamis.rows.by_name.ByName`.
+        Maximum number of names at a time, as in :class:`tamis.pipeline.by_name.ByName`.
 
     Raises
     ------

@@ -224,7 +224,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         """Append features, if the method supports it; they count as 0 in all rows so far.
 
         For CSR rows whose number of columns is not known in advance. For columns with names, see
-        :class:`tamis.rows.by_name.ByName`.
+        :class:`tamis.pipeline.by_name.ByName`.
 
         Parameters
         ----------
@@ -257,7 +257,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     def forget_columns(self, columns: Any) -> Self:
         """Reset some features, if the method supports it; they then count as 0 in all rows so far.
 
-        Their columns can then be reused; :class:`tamis.rows.by_name.ByName` does so with a `budget`.
+        Their columns can then be reused; :class:`tamis.pipeline.by_name.ByName` does so with a `budget`.
 
         Parameters
         ----------

@@ -2,6 +2,7 @@
 
 from tamis.checks.cells import cell_classifier_checks, check_cell_classifier
 from tamis.checks.columns import check_column_selector, column_selector_checks
+from tamis.checks.names import check_named_model, named_model_checks
 from tamis.checks.rows import check_row_selector, row_selector_checks
 from tamis.checks.suite import Report
 
@@ -10,7 +11,9 @@ __all__ = [
     "cell_classifier_checks",
     "check_cell_classifier",
     "check_column_selector",
+    "check_named_model",
     "check_row_selector",
     "column_selector_checks",
+    "named_model_checks",
     "row_selector_checks",
 ]

@@ -55,10 +55,19 @@ def masking_strategy(learner: Any) -> str:
 
 def accepts_nan(learner: Any) -> bool:
     """Return whether the tags of a learner declare support for NaN."""
+    return _has_input_tag(learner, "allow_nan", unknown=False)
+
+
+def accepts_sparse(learner: Any) -> bool:
+    """Return whether the tags of a learner declare support for CSR rows, or it has no tags."""
+    return _has_input_tag(learner, "sparse", unknown=True)
+
+
+def _has_input_tag(learner: Any, name: str, *, unknown: bool) -> bool:
     try:
-        return bool(get_tags(learner).input_tags.allow_nan)
+        return bool(getattr(get_tags(learner).input_tags, name))
     except (AttributeError, TypeError):  # a third-party class without scikit-learn's tags
-        return False
+        return unknown
 
 
 def restrict_columns(learner: Any, columns: NDArray[np.intp]) -> Any:

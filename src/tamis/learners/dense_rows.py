@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, is_regressor
 from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_is_fitted
 
-from tamis._atomic import LARGEST_PART, atomically, parts
+from tamis._atomic import LARGEST_PART, atomic, atomically, parts
 from tamis._docstrings import fill_docstring
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
@@ -21,9 +22,11 @@ from tamis._validation import (
     as_classes,
     as_column,
     as_rows,
+    check_number,
     encode_labels,
     has_rows,
     reject_nonfinite,
+    short_repr,
     validated,
 )
 from tamis._validation.parameters import COLUMNS, check_parameters, integer, parameters
@@ -172,6 +175,67 @@ class DenseRowClassifier(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimat
     @abstractmethod
     def _learn(self, rows: Floats, codes: Ints) -> None:
         """Update the state with rows and the codes of their labels."""
+
+    def _change_columns(self, how: str, columns: Any) -> None:
+        """Append features ("extend", up to a number) or "reset" some: those with a fill value in `_shapes`."""
+        if not self._state_spec.n_filled("j"):
+            raise ValueError(f"{type(self).__name__} has a fixed number of columns: create a new one.")
+        getattr(self._state_spec, how)(self, "j", columns)
+
+    @atomic
+    def widen(self, n_features: int) -> Self:
+        """Append features, if the method supports it; they count as missing (or 0) in all rows so far.
+
+        They count as 0 for a method that rejects missing values. For features with names, see :class:`tamis.ByName`.
+
+        Parameters
+        ----------
+        n_features : int
+            At least the current number of features.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If the method cannot grow, `n_features` is too small, or the columns have names.
+        """
+        check_is_fitted(self)
+        if self._names() is not None:
+            raise ValueError(
+                f"n_features cannot be changed to {n_features!r} when the columns have names: create a new learner."
+            )
+        check_number("n_features", n_features, low=self.n_features_in_, integer=True)
+        self._change_columns("extend", int(n_features))
+        return self
+
+    @atomic
+    def forget_columns(self, columns: Any) -> Self:
+        """Reset some features, if the method supports it, so that their columns can be reused; see :meth:`widen`.
+
+        Parameters
+        ----------
+        columns : array-like of int
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If the method cannot reset these features, or a column does not exist.
+        """
+        check_is_fitted(self)
+        places = np.unique(np.asarray(columns, dtype=np.intp))
+        if len(places) and not 0 <= places[0] <= places[-1] < self.n_features_in_:
+            raise ValueError(
+                f"columns must be from 0 to {self.n_features_in_ - 1}, got {short_repr(columns)}."
+            )
+        self._change_columns("reset", places)
+        return self
 
     def fit(self, X: Any, y: Any) -> Self:
         """Reset the model, then learn from the rows in order.

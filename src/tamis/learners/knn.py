@@ -102,9 +102,11 @@ class WeightedKNN(WeightedClassifier):
     _shapes = """
         n_features_in_ (=j)  classes_ (k) labels  _weighting_.n_classes (=k)
         _weighting_.counts?._class_counts (k) int
-        _neighbours_._columns (j, n) float in [-1e150, 1e150] or nan ring n[its._next]
-        _neighbours_._row_codes (n) in [0, max(k, 1)) ring n[its._next]  _neighbours_._is_number (j) bool fixed
-        _neighbours_._bounds (j, 2) float in [-inf, inf]  _neighbours_._n_missing (j) in [0, n]
+        _neighbours_._columns (j, n) float in [-1e150, 1e150] or nan fill nan ring n[its._next]
+        _neighbours_._row_codes (n) in [0, max(k, 1)) ring n[its._next]
+        _neighbours_._is_number (j) bool fill True fixed
+        _neighbours_._bounds (j, 2) float in [-inf, inf] fill "[inf, -inf]"
+        _neighbours_._n_missing (j) in [0, n] fill its.n_rows
         _neighbours_.window in [n, 10000000]  _neighbours_.n_rows in [min(n, 1), n]
         _neighbours_._next in [0, max(its.n_rows, 1)]  _k_? in [1, 2**62]
     """

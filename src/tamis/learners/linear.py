@@ -314,8 +314,8 @@ class _LinearClassifier(DenseRowClassifier):
     _shared_docs = _SHARED_DOCS
 
     _shapes = """
-        n_features_in_ (=j)  classes_ (c) labels  _coef_ (c-(c==2), j) float in [-1e300, 1e300]
-        _intercept_ (c-(c==2)) float in [-1e300, 1e300]  _mean_ (a, j) float in [-1e300, 1e300]
+        n_features_in_ (=j)  classes_ (c) labels  _coef_ (c-(c==2), j) float in [-1e300, 1e300] fill 0
+        _intercept_ (c-(c==2)) float in [-1e300, 1e300]  _mean_ (a, j) float in [-1e300, 1e300] fill 0
         _mean_of_b_ (a) float in [-1e300, 1e300]
     """
 

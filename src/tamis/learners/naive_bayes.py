@@ -109,13 +109,13 @@ class WeightedNaiveBayes(WeightedClassifier):
         _weighting_.counts?._class_counts (c) int
         _likelihoods_.n_rows (c) float in [0, inf) fill 0  _likelihoods_.n (c, j) float in [0, inf) fill 0
         _likelihoods_.mean (c, j) float in [-1e150, 1e150] fill 0  _likelihoods_.m2 (c, j) float in [0, inf) fill 0
-        _likelihoods_._rows (w, j) float in [-1e150, 1e150] or nan ring w[its._clock[0]]
+        _likelihoods_._rows (w, j) float in [-1e150, 1e150] or nan fill nan ring w[its._clock[0]]
         _likelihoods_._row_codes (w) in [-1, max(c, 1)) ring w[its._clock[0]]  _likelihoods_._constants fixed
         _likelihoods_._clock (1) in [0, 2**62)  _likelihoods_._n_categorical (=v)
-        _likelihoods_._columns (v) in [0, j) fixed  _likelihoods_._is_number (j) bool fixed
-        _likelihoods_._start (j+1) int
-        _likelihoods_._used (j) in [0, its._start[1:] - its._start[:-1]]  _likelihoods_._keys (m)
-        _likelihoods_._counts (m, c) float in [0, inf) fill 0  n_features_in_ in [j, j]
+        _likelihoods_._columns (v) in [0, j) fixed  _likelihoods_._is_number (j) bool fill True fixed
+        _likelihoods_._start (j+1) int fill its._start[-1]
+        _likelihoods_._used (j) in [0, its._start[1:] - its._start[:-1]] fill 0  _likelihoods_._keys (m)
+        _likelihoods_._counts (m, c) float in [0, inf) fill 0  n_features_in_ (=j)
     """
 
     window: int | None = parameter(integer("[1, 10000000]"), None, default=1000)
@@ -130,6 +130,10 @@ class WeightedNaiveBayes(WeightedClassifier):
 
     def _grow(self, n_classes: int) -> None:
         super()._grow(n_classes)
+        self._likelihoods_._constants = None
+
+    def _change_columns(self, change: str, columns: Any) -> None:
+        super()._change_columns(change, columns)
         self._likelihoods_._constants = None
 
     def _learn(self, rows: Floats, codes: Ints) -> None:

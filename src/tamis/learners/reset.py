@@ -20,7 +20,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._atomic import atomically, deliver_signals
+from tamis._atomic import atomic, atomically, deliver_signals
 from tamis._guard import ThreadSafe, locked_and_validated
 from tamis._shapes import state_error
 from tamis._validation import (
@@ -178,6 +178,56 @@ class ResetOnDrift(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimator):  
             if is_third_party(self.estimator_):  # it cannot add a class
                 self.estimator_, self.background_, self._age = self.new_estimator(), None, 0
         self._learn(X, labels, columns)
+
+    def widen(self, n_features: int) -> Self:
+        """Append features, if the classifier supports it; see :meth:`DenseRowClassifier.widen`.
+
+        Parameters
+        ----------
+        n_features : int
+            At least the current number of features.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If the classifier cannot grow.
+        """
+        return self._change_columns("widen", n_features)
+
+    def forget_columns(self, columns: Any) -> Self:
+        """Reset features, if the classifier supports it; see :meth:`DenseRowClassifier.forget_columns`.
+
+        Parameters
+        ----------
+        columns : array-like of int
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If the classifier cannot reset these features.
+        """
+        return self._change_columns("forget_columns", columns)
+
+    @atomic
+    def _change_columns(self, method: str, columns: Any) -> Self:
+        check_is_fitted(self)
+        if self._names() is not None or not hasattr(self.estimator_, method):
+            raise ValueError(
+                f"{type(self.estimator_).__name__} has a fixed number of columns: create a new one."
+            )
+        for model in (self.estimator_, self.background_):
+            if model is not None:
+                getattr(model, method)(columns)
+        self.n_features_in_ = self.estimator_.n_features_in_
+        return self
 
     def _learn(self, X: Rows, y: Array, columns: Any = None) -> None:
         start = 0

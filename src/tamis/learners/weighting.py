@@ -129,6 +129,16 @@ class WeightedClassifier(DenseRowClassifier):
         super()._grow(n_classes)
         self._weighting_.grow(n_classes)
 
+    def _change_columns(self, how: str, columns: Any) -> None:
+        if how == "reset" and len(columns_of(self.categorical, self.n_features_in_, None)):
+            raise ValueError(f"{type(self).__name__} with categorical columns cannot forget single columns.")
+        super()._change_columns(how, columns)
+        weighting = self._weighting_
+        weighting.n_features = self.n_features_in_
+        if weighting.counts is not None:
+            change = weighting.counts.widen if how == "extend" else weighting.counts.forget
+            change(columns, value=np.nan)
+
     @property
     def unweighted_(self) -> bool:
         """Whether no weights are in use."""

@@ -10,17 +10,18 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from tamis._kernels import njit
-from tamis._shapes import Shapes
+from tamis._shapes import Shapes, without_columns
 from tamis._validation import Array, Mask, Rows, encode_labels
-from tamis.learners.column_masking import accepts_nan, masking_strategy, restrict_columns
+from tamis.learners.column_masking import accepts_nan, accepts_sparse, masking_strategy, restrict_columns
 from tamis.learners.reset import ResetOnDrift
 from tamis.learners.traits import accepts_new_classes
 from tamis.pipeline.scaling import RunningScale, bounded
 
-__all__ = ["MaskedLearner", "MaskedRegressor", "Masker", "View", "in_order"]
+__all__ = ["ColumnChange", "MaskedLearner", "MaskedRegressor", "Masker", "View", "in_order"]
 
 
 _NOTHING = np.empty(0, np.intp)
+_LARGEST_DENSE = 1 << 24  # values of a batch of sparse rows that is converted
 
 
 @njit(strict=True)
@@ -121,6 +122,35 @@ class View(NamedTuple):
     support: NDArray[np.intp] | None  # the columns selected; None: all
 
 
+class ColumnChange(NamedTuple):
+    """A change of the columns of a model: some are appended, or reset, so that they can be reused."""
+
+    n_features: int  # after the change
+    forgotten: NDArray[np.intp] | None = None  # the columns to reset
+
+    def apply(self, model: Any) -> bool:
+        """Change a model; return False, with the model unchanged, if it does not support that."""
+        method = getattr(model, "widen" if self.forgotten is None else "forget_columns", None)
+        if method is None:
+            return False
+        try:
+            method(self.n_features if self.forgotten is None else self.forgotten)
+        except ValueError:
+            return False
+        return True
+
+    def of_rows(self, X: Rows) -> Rows:
+        """Return rows with the changed columns: appended or reset ones are absent, which is NaN in dense rows."""
+        if self.forgotten is not None:
+            return without_columns(X, self.forgotten, np.nan)
+        shape = X.shape[0], self.n_features
+        if sp.issparse(X):
+            return type(X)((X.data, X.indices, X.indptr), shape=shape)
+        wide = np.full(shape, np.nan, X.dtype)
+        wide[:, : X.shape[1]] = X
+        return wide
+
+
 class MaskedLearner:
     """A learner that uses only the selected features.
 
@@ -150,7 +180,8 @@ class MaskedLearner:
     def __init__(self, model: BaseEstimator, classes: Array, masking: str = "auto") -> None:
         self.model, self.classes, self.masking = model, classes, masking
         self.way = masking_strategy(model) if masking == "auto" else masking
-        self.accepts_nan = accepts_nan(model)  # cached: scikit-learn's tags are slow
+        # Cached: scikit-learn's tags are slow.
+        self.accepts_nan, self.accepts_sparse = accepts_nan(model), accepts_sparse(model)
         self.n_known_classes = len(getattr(model, "classes_", ()))  # it may be fitted already
         self.restarts = 0
         self._rows_of_class: Array = np.zeros(len(classes), np.int64)
@@ -163,7 +194,12 @@ class MaskedLearner:
     def view(
         self, X: Rows, mask: Mask | None, support: NDArray[np.intp] | None, scale: RunningScale | None
     ) -> View:
-        """Return the learner's view of a batch; without a mask, all columns."""
+        """Return the learner's view of a batch; without a mask, all columns.
+
+        Sparse rows are converted for a learner that requires dense ones, up to 128 MB.
+        """
+        if not self.accepts_sparse and sp.issparse(X) and X.shape[0] * X.shape[1] <= _LARGEST_DENSE:
+            X = X.toarray()
         if mask is not None and support is not None and self.way in ("missing", "zeros"):
             rows = self._masker.mask(X, mask, support, scale)
             rows = rows if scale is None else self._at_mean(rows)
@@ -286,6 +322,11 @@ class MaskedLearner:
         monitors = self.way == "whole" and isinstance(self.model, ResetOnDrift)  # its own errors
         is_passed = view.support is not None and (monitors or self.way == "columns")
         return {"columns": view.support} if is_passed else {}
+
+    def change_columns(self, change: ColumnChange) -> bool:
+        """Change the columns of the model; return whether it was possible, or unnecessary before the first batch."""
+        self.release_buffers()
+        return self.n_known_classes == 0 or change.apply(self.model)
 
     def row_scores(self, predicted: Array, y: Array) -> Array:
         """Return whether each prediction is correct."""

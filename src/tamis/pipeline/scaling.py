@@ -171,6 +171,21 @@ class RunningScale:
             self.shift = self.moments.mean()[0]
             self.factor = np.divide(1.0, deviation, out=np.ones_like(deviation), where=deviation > 0.0)
 
+    def widen(self, n_features: int) -> None:
+        """Append features: they count as 0 in the CSR rows so far, and as missing in the dense ones."""
+        more = n_features - len(self.shift)
+        self.moments.widen(n_features, missing=True)
+        self.shift, self.factor = (
+            np.pad(self.shift, (0, more)),
+            np.pad(self.factor, (0, more), constant_values=1.0),
+        )
+
+    def forget(self, columns: NDArray[np.intp]) -> None:
+        """Reset features; they count as in :meth:`widen`."""
+        self.moments.forget(columns, missing=True)
+        self.shift, self.factor = self.shift.copy(), self.factor.copy()
+        self.shift[columns], self.factor[columns] = 0.0, 1.0
+
     def take(self, columns: NDArray[np.intp]) -> RunningScale:
         """Return the current scale of some features."""
         part = copy(self)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, is_regressor
+from sklearn.base import BaseEstimator, clone, is_regressor
 
 from tamis._shapes import Shapes
 from tamis._validation import Array, Mask, Rows, encode_labels, reject_nonfinite, short_repr
@@ -31,7 +31,7 @@ from tamis.errors import DataError
 from tamis.learners.column_masking import accepts_nan
 from tamis.learners.linear import SGDLogisticRegression
 from tamis.learners.traits import adapts_itself
-from tamis.pipeline.masked_learner import MaskedLearner, MaskedRegressor, Masker, View
+from tamis.pipeline.masked_learner import ColumnChange, MaskedLearner, MaskedRegressor, Masker, View
 from tamis.pipeline.reset_candidate import ResetCandidate
 from tamis.pipeline.scaling import RunningScale, wants_scale
 from tamis.replay import Replay
@@ -293,6 +293,43 @@ class SelectiveLearner:
         is_masked = self.mask is not None and self.support is not None and not isinstance(error, DataError)
         seen: Any = Masker().mask(X, self.mask, self.support) if is_masked else X  # type: ignore[arg-type]
         reject_nonfinite(seen, names, allow_nan=takes)
+
+    # -- columns that come and go --------------------------------------------------------------------------
+
+    def change_columns(self, change: ColumnChange, X: Rows, y: Array) -> None:
+        """Append or reset columns.
+
+        A selector or learner that does not support this is fitted again to recent rows. A reset learner that runs
+        beside the current one is dropped.
+
+        Parameters
+        ----------
+        change : ColumnChange
+        X, y : recent rows and their labels, after the change
+        """
+        if not self.is_started:
+            return
+        self.n_features, self.candidate = change.n_features, None
+        self.replay.restore([(change.of_rows(rows), labels) for rows, labels in self.replay.batches])
+        if self.scale is not None:
+            self.scale.widen(change.n_features)
+            if change.forgotten is not None:
+                self.scale.forget(change.forgotten)
+        if self.mask is not None:
+            mask = np.pad(self.mask, (0, change.n_features - len(self.mask)))
+            if change.forgotten is not None:
+                mask[change.forgotten] = False
+            self.mask, self.support = mask, np.flatnonzero(mask)
+        # Dense rows have missing values in absent columns, and a selector would count them as 0.
+        if self.selector is not None and not (self.is_sparse and change.apply(self.selector)):
+            self.selector.__dict__ = clone(self.selector).__dict__
+            classes = {} if self.numbers else {"classes": self.learner.classes}
+            is_own = isinstance(self.selector, RowSelector)
+            self.selector.partial_fit(X, y, **classes if is_own else {})
+            self.select()
+        if not self.learner.change_columns(change):
+            self.learner.reset()
+            self.learner.learn(self.view(X), y, self.learner.classes)
 
     # -- state ---------------------------------------------------------------------------------------------
 

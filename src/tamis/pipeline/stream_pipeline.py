@@ -44,7 +44,7 @@ from tamis.base.selector_mixin import SelectorMixin
 from tamis.errors import DataError
 from tamis.learners.dense_rows import Wrapper
 from tamis.options import RunOptions
-from tamis.pipeline.masked_learner import in_order
+from tamis.pipeline.masked_learner import ColumnChange, in_order
 from tamis.pipeline.scaling import wants_scale
 from tamis.pipeline.selective_learner import (
     LEARNER,
@@ -335,6 +335,22 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
         self._models, self._waiting = models, rest
         _ahead[self] = ahead
         self.n_seen_ = ahead.n_seen
+
+    def change_columns(self, change: ColumnChange, X: Rows, y: Array) -> None:
+        """Append or reset columns, as :class:`tamis.ByName` does when features appear or are evicted.
+
+        Parameters
+        ----------
+        change : ColumnChange
+        X, y : recent rows and their labels, after the change
+            A selector or learner that cannot append or reset columns is fitted again to these.
+        """
+        models = deepcopy(self._models)
+        waiting = [(change.of_rows(rows), labels) for rows, labels in self._waiting]
+        n = len(y) - sum(len(labels) for _, labels in waiting)
+        models.change_columns(change, X[:n], y[:n])
+        self._models, self._waiting, self.n_features_in_ = models, waiting, change.n_features
+        _ahead.pop(self, None)
 
     def _ahead_of(self, models: SelectiveLearner, rest: list[tuple[Rows, Array]]) -> SelectiveLearner:
         """Return models that have also learned the incomplete batch."""

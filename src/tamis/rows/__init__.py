@@ -3,7 +3,6 @@
 import tamis._deferred  # noqa: F401 - before scikit-learn is imported
 from tamis.rows.abfs.abfs import ABFS
 from tamis.rows.auto.auto import Auto
-from tamis.rows.by_name import ByName
 from tamis.rows.cancel_out import CancelOut
 from tamis.rows.discuss.discuss import DISCUSS
 from tamis.rows.efs import EFS
@@ -29,7 +28,6 @@ __all__ = [
     "OFS",
     "SOFS",
     "Auto",
-    "ByName",
     "CancelOut",
     "ChiSquare",
     "FisherScore",

@@ -255,7 +255,7 @@ class ClassMoments(FadingState):
         """Number of features."""
         return self._mean.shape[1]
 
-    def widen(self, n_features: int, *, dense_too: bool = False) -> None:
+    def widen(self, n_features: int, *, dense_too: bool = False, missing: bool = False) -> None:
         """Add features, which count as 0 in all rows so far.
 
         Parameters
@@ -263,25 +263,32 @@ class ClassMoments(FadingState):
         n_features : int
         dense_too : bool, default=False
             Whether they were also 0 in dense rows; otherwise all rows must have been CSR.
+        missing : bool, default=False
+            Whether they were missing in dense rows.
 
         Raises
         ------
         ValueError
-            If some rows were dense, and `dense_too` is False.
+            If some rows were dense, and neither is true.
         """
-        if not dense_too:
+        n_before = self.n_features
+        if not (dense_too or missing):
             self._reject_dense()
         super().widen(n_features)
+        if missing:
+            self._present[:, n_before:] = 0.0
 
     def _reject_dense(self) -> None:
         if not np.array_equal(self._weight, self._sparse_weight):
             raise ValueError("Dense rows have a fixed number of columns: pass CSR rows from the start.")
 
-    def forget(self, columns: NDArray[np.intp], *, dense_too: bool = False) -> None:
+    def forget(self, columns: NDArray[np.intp], *, dense_too: bool = False, missing: bool = False) -> None:
         """Forget some features: they then count as 0 in all rows. Parameters and errors as for :meth:`widen`."""
-        if not dense_too:
+        if not (dense_too or missing):
             self._reject_dense()
         super().forget(columns)
+        if missing:
+            self._present[:, columns] = 0.0
 
     def update(
         self,

@@ -393,8 +393,8 @@ class WindowCounts(ThreadSafe):
             self._counts = np.ascontiguousarray(self._counts[:, columns])
             self._counted = np.ascontiguousarray(self._counted[:, order])
 
-    def widen(self, n_features: int, categorical: bool = False) -> None:
-        """Add features after the existing ones, in new arrays; they were 0 in all rows so far.
+    def widen(self, n_features: int, categorical: bool = False, value: float = 0.0) -> None:
+        """Add features after the existing ones, in new arrays; they had one value in all rows so far.
 
         Parameters
         ----------
@@ -402,10 +402,12 @@ class WindowCounts(ThreadSafe):
             New number of features, not smaller than before.
         categorical : bool, default=False
             Whether the new features are categorical.
+        value : float, default=0
+            That value: 0 or NaN.
         """
         check_number("n_features", n_features, low=self.n_features, integer=True)
         more = int(n_features) - self.n_features
-        zeros = self._zero_counts(categorical)
+        zeros = self._constant_counts(value, categorical)
         numeric = np.arange(more) + self._n_numeric if not categorical else np.full(more, -1)
         self.n_features, self._numeric = int(n_features), np.r_[self._numeric, numeric]
         self._n_numeric += 0 if categorical else more
@@ -419,30 +421,33 @@ class WindowCounts(ThreadSafe):
                 setattr(self, name, np.r_[getattr(self, name), np.tile(new, (more,) + (1,) * (new.ndim - 1))])
             self._binned = (0, 0)
 
-    def forget(self, columns: NDArray[np.intp]) -> None:
-        """Forget some features, in new arrays: they then count as 0 in all rows so far, which must have been dense.
+    def forget(self, columns: NDArray[np.intp], value: float = 0.0) -> None:
+        """Forget some features, in new arrays: they then had one value in all rows so far, which must have been dense.
 
         Parameters
         ----------
         columns : ndarray of int
+        value : float, default=0
+            That value: 0 or NaN.
         """
         _ = self.state  # allocates
         for name in _OF_FEATURES:
             setattr(self, name, getattr(self, name).copy())
         for j in columns.tolist():
-            zeros, at = self._zero_counts(self._numeric[j] < 0), self._numeric[j]
+            zeros, at = self._constant_counts(value, self._numeric[j] < 0), self._numeric[j]
             slots = slice(self._start[j], self._start[j] + zeros._start[-1] - 1)
             last = self._start[j + 1] - 1
             self._keys[slots.start : last + 1], self._counts[slots.start : last + 1] = np.nan, 0
             self._keys[slots], self._counts[slots] = zeros._keys[:-1], zeros._counts[:-1]
+            self._counts[last] = zeros._counts[-1]
             for name in ("_bins", "_used", "_sums", "_cuts", "_grid", "_band", "_built"):
                 getattr(self, name)[j] = getattr(zeros, name)[0]
             if at >= 0:
-                self._raw[at], self._counted[at] = 0.0, zeros._counted[0]
+                self._raw[at], self._counted[at] = value, zeros._counted[0]
         self._binned = (0, 0)
 
-    def _zero_counts(self, categorical: bool) -> WindowCounts:
-        """Return the counts of one feature that was 0 in all rows so far.
+    def _constant_counts(self, value: float, categorical: bool) -> WindowCounts:
+        """Return the counts of one feature that had this value in all rows so far.
 
         Its bins were determined while the window filled, so no later row has changed them.
         """
@@ -452,7 +457,7 @@ class WindowCounts(ThreadSafe):
         )  # fmt: skip
         _ = zeros.state  # allocates
         n = min(self.n_seen, self.window + MIN_GAP + 2)
-        zeros.update(np.zeros((n, 1)), np.zeros(n, np.int64))
+        zeros.update(np.full((n, 1), value), np.zeros(n, np.int64))
         if zeros.n_seen:
             for counts in (zeros._counts[:, 1:].T, *zeros._counted):  # all rows were of class 0
                 counts[:] = np.outer(self._class_counts, counts[0] // zeros.n_rows)

@@ -75,6 +75,20 @@ class TreeClassifier(DenseRowClassifier):
         self._numeric_: Ints = np.setdiff1d(np.arange(n_features), self._categorical_)
         self._categories_ = Categories()
 
+    def _columns_in_use(self) -> Ints:
+        """Return the columns that splits or rules use."""
+        raise NotImplementedError
+
+    def _change_columns(self, how: str, columns: Any) -> None:
+        is_filled = self._state_spec.n_filled("p")
+        if not is_filled or len(self._categorical_) or not isinstance(self.leaf, str):
+            raise ValueError(f"{type(self).__name__} has a fixed number of columns: create a new one.")
+        if how == "reset" and np.isin(columns, self._columns_in_use()).any():
+            raise ValueError(f"{type(self).__name__} cannot forget columns that its splits use.")
+        getattr(self._state_spec, how)(self, "p", columns)
+        self.n_features_in_ = columns if how == "extend" else self.n_features_in_
+        self._numeric_ = np.arange(self.n_features_in_)
+
     def _encode(self, rows: Array, *, learn: bool) -> tuple[Array, Ints]:
         """Return the numeric columns, and the cells of the categorical ones."""
         if not len(self._categorical_):

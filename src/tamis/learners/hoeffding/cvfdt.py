@@ -109,7 +109,8 @@ class CVFDT(AlternateTreeBase):
     """
 
     _shapes = f"""{AlternateTreeBase._shapes}
-        _window_ (=w)  _rows_ (w, p) float in [-1e150, 1e150] or nan  _cells_ (w, q) in [-2, _categories_.n_cells)
+        _window_ (=w)  _rows_ (w, p) float in [-1e150, 1e150] or nan fill nan
+        _cells_ (w, q) in [-2, _categories_.n_cells)
         _codes_ (w) in [0, max(c, 1))  _births_ (w) any "only compared"
         _trials_ (n, 3) float in [-inf, inf]
     """

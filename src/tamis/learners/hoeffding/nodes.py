@@ -73,8 +73,9 @@ def shapes_of_pools(path: str) -> str:
         {path}.gaussians[:, :, 1] float in [-1e150, 1e150]  {path}.gaussians[:, :, 3:] float in [-1e150, 1e150]
         {path}.counts (s, c, m) float in [0, inf) fill 0  {path}.totals (s, c, q) float in [0, inf) fill 0
         {path}.next_cell (m) in [-2, m)  {path}.detectors (*, 629)  {path}.state (11) int  {path}.notes (8, >n) int
-        {path}.lists (2, q) int  {path}.lists[:1] in [-1, m)  {path}.edges (s, r, e) float in [-1e150, inf] increasing
-        {path}.bins (s, r, c, e+1) float in [0, inf) fill 0
+        {path}.lists (2, q) int  {path}.lists[:1] in [-1, m)
+        {path}.edges (s, p?, e) float in [-1e150, inf] increasing fill inf
+        {path}.bins (s, p?, c, e+1) float in [0, inf) fill 0
     """
 
 

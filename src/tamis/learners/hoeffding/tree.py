@@ -194,7 +194,7 @@ class HoeffdingTree(TreeClassifier):
     """
 
     _shapes = f"""
-        classes_ (c) labels  _numeric_ (p) int  _categorical_ (q) int  {shapes_of_pools("_pools_")}
+        classes_ (c) labels  _numeric_ (p) int fill -1  _categorical_ (q) int  {shapes_of_pools("_pools_")}
         _categories_.values (v)  _categories_._table (2*v, 3) int
     """
 
@@ -225,6 +225,11 @@ class HoeffdingTree(TreeClassifier):
         self._own_: LeafClassifiers | None = (
             None if isinstance(self.leaf, str) else LeafClassifiers(self.leaf)
         )
+
+    def _columns_in_use(self) -> Ints:
+        links = self._pools_.links
+        splits: Ints = links[(links[:, Link.ALIVE] == 1) & (links[:, Link.LEFT] >= 0), Link.FEATURE]
+        return splits
 
     def _check_trees(self) -> None:
         check_trees(self._pools_, self._pools_.state[[State.ROOT]], len(self._numeric_), self._categories_)

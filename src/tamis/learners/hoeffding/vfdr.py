@@ -190,7 +190,7 @@ class VFDR(RuleClassifier):
     """
 
     _shapes = f"""
-        classes_ (c) labels  _numeric_ (p) int  _categorical_ (q) int  {shapes_of_pools("_rules_.pools")}
+        classes_ (c) labels  _numeric_ (p) int fill -1  _categorical_ (q) int  {shapes_of_pools("_rules_.pools")}
         _rules_.features (n, l) in [-1, p+q)  _rules_.operators (n, l) in [0, 4)  _rules_.values (n, l) finite
         _rules_.gains (n, l) finite  _rules_.order (n) int  _rules_.tally (n, 2) float in [0, inf)
         _rules_.detectors (n?, 629)  _categories_.values (v)  _categories_._table (2*v, 3) int
@@ -207,6 +207,10 @@ class VFDR(RuleClassifier):
     def _initialize(self, n_features: int, names: list[str] | None) -> None:
         super()._initialize(n_features, names)
         self._rules_ = RuleSet(len(self._numeric_), len(self._categorical_), len(self.classes_))
+
+    def _columns_in_use(self) -> Ints:
+        features: Ints = self._rules_.features[self._rules_.order[: self.n_rules_]]
+        return features
 
     def _check_trees(self) -> None:
         self._rules_.check(len(self._numeric_), self._categories_)

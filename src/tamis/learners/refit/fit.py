@@ -95,6 +95,14 @@ class Fit:
             )
         ) and (penalties is None or (penalties.shape == (n_columns,) and bool(np.isfinite(penalties).all())))
 
+    def with_rows(self, rows: RecentRows, n_features: int) -> Fit:
+        """Return the same fit for rows with more columns, of which the first are those of this one."""
+        columns = np.arange(n_features) if self.columns is None else self.columns
+        wide = Fit(self.recipe, rows, columns, self.categorical, self.is_numeric, self.fills, self.penalties)
+        if (value := _fitted.get(self)) is not None:
+            _fitted[wide] = value
+        return wide
+
     def fit_once(self) -> Fitted:
         """Return the fitted estimator, which is fitted by the first call, and again after loading."""
         fitted = _fitted.get(self)
@@ -118,6 +126,10 @@ class Fit:
             constant = counts / counts.sum() if counts.any() else np.full(len(present), 1.0 / len(present))
         if X.shape[1] == 0 or (not self.is_numeric and len(present) < 2):
             return Fitted(None, present, constant, fill)
+        if (
+            not sp.issparse(X) and (empty := np.isnan(X).all(axis=0)).any()
+        ):  # scikit-learn cannot bin such a column
+            X = np.where(empty, 0.0, X).astype(X.dtype)
         model = clone(self.recipe)
         if self.penalties is not None:
             model.set_params(cegb_tradeoff=1.0, cegb_penalty_feature_coupled=self.penalties.tolist())

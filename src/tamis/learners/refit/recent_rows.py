@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,6 +69,13 @@ class RecentRows:
                 first += 1
             blocks = blocks[first:]
         return RecentRows(blocks, tail, n_rows)
+
+    def changed(self, change: Callable[[Rows], Rows]) -> RecentRows:
+        """Return the rows with other columns."""
+        blocks, tail = (
+            tuple((change(X), y, weights) for X, y, weights in part) for part in (self.blocks, self.tail)
+        )
+        return RecentRows(blocks, tail, self.n_rows)
 
     def last(self, n_rows: int) -> RecentRows:
         """Return the last `n_rows` of the rows."""

@@ -19,9 +19,9 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._atomic import Attributes, atomically
+from tamis._atomic import Attributes, atomic, atomically
 from tamis._guard import ThreadSafe
-from tamis._shapes import state_error
+from tamis._shapes import state_error, without_columns
 from tamis._validation import (
     Array,
     Floats,
@@ -32,10 +32,12 @@ from tamis._validation import (
     as_rows,
     as_target,
     as_weights,
+    check_number,
     columns_of,
     encode_labels,
     has_rows,
     reject_nonfinite,
+    short_repr,
 )
 from tamis._validation.parameters import COLUMNS, GROUPS, SEED, Kind, check_parameters, integer, parameter
 from tamis.base.column_terms import ColumnTerms
@@ -527,6 +529,81 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
                 break
         self._detector_ = detector
         return drift
+
+    @atomic
+    def widen(self, n_features: int) -> Self:
+        """Append columns; they are used from the next fit on.
+
+        In the rows so far they count as missing, or as 0 if the estimator does not accept missing values or the rows
+        are sparse. For columns with names, see :class:`tamis.ByName`.
+
+        Parameters
+        ----------
+        n_features : int
+            At least the current number of columns.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If `n_features` is too small, the columns have names, or ``features="few"``.
+        """
+        check_is_fitted(self)
+        if self._few_ is not None or self._names() is not None:
+            raise ValueError(
+                "Refit with named columns or features='few' has a fixed number of columns: create a new one."
+            )
+        check_number("n_features", n_features, low=self.n_features_in_, integer=True)
+        absent, before = np.nan if self._accepts_nan else 0.0, self.n_features_in_
+
+        def appended(X: Rows) -> Rows:
+            if sp.issparse(X):
+                return type(X)((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
+            return np.pad(X, ((0, 0), (0, n_features - before)), constant_values=absent)
+
+        self._change_rows(appended, before)
+        self.n_features_in_ = int(n_features)
+        return self
+
+    @atomic
+    def forget_columns(self, columns: Any) -> Self:
+        """Remove the values of some columns, so that they can be reused, and refit without them; see :meth:`widen`.
+
+        Parameters
+        ----------
+        columns : array-like of int
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If ``features="few"``, or a column does not exist.
+        """
+        check_is_fitted(self)
+        places = np.unique(np.asarray(columns, dtype=np.intp))
+        if self._few_ is not None or (len(places) and not 0 <= places[0] <= places[-1] < self.n_features_in_):
+            raise ValueError(
+                f"columns must be from 0 to {self.n_features_in_ - 1}, of a Refit without features='few', got"
+                f" {short_repr(columns)}."
+            )
+        absent = np.nan if self._accepts_nan else 0.0
+        self._change_rows(lambda X: without_columns(X, places, absent), self.n_features_in_)
+        if self._fit_ is not None:
+            kept = np.setdiff1d(self.columns_, places)
+            self._fit_ = self._new_fit(self._fit_.rows, kept)
+            self._fit_.fit_once()
+        return self
+
+    def _change_rows(self, change: Callable[[Rows], Rows], n_before: int) -> None:
+        self._rows_ = self._rows_.changed(change)
+        if self._fit_ is not None:
+            self._fit_ = self._fit_.with_rows(self._fit_.rows.changed(change), n_before)
 
     # -- predicting ----------------------------------------------------------------------------------------
 

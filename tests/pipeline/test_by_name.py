@@ -134,7 +134,7 @@ def test_a_race_goes_on_while_names_come(learner: str) -> None:
     rng, model, widths = np.random.default_rng(0), ByName(Auto(learner=learner)), set()
     for step in range(55):
         model.partial_fit(*events(rng, step))
-        auto: Any = model.selector_
+        auto: Any = model.estimator_
         widths.add(auto.n_features_in_)
         sizes = sorted(
             int(one.split(" ")[1])
@@ -216,10 +216,10 @@ def test_forward_selection_knows_what_it_would_have_known(options: dict[str, Any
         part = slice(start, start + 16)
         model.partial_fit(rows[part], y[part])
         wide.partial_fit(X[part], y[part])
-        widths.add(len(model.selector_._columns))  # type: ignore[attr-defined]
+        widths.add(len(model.estimator_._columns))  # type: ignore[attr-defined]
     assert len(widths) > (1 if "max_columns" in options else 5)
     assert model.feature_names_ == names
-    grown: Any = model.selector_
+    grown: Any = model.estimator_
     assert grown.scores_.shape == wide.scores_.shape
     if wide._marginals is None:
         known = [(grown._scatter, wide._scatter, name) for name in ("mean", "unit", "S")]
@@ -357,7 +357,7 @@ def test_a_budget_of_names_keeps_what_is_selected(selector: Any) -> None:
         model.partial_fit(rows[start : start + 50], y[start : start + 50], classes=[0, 1])
         names = model.feature_names_
         assert len(set(names)) == len(names) <= 60
-        assert model.selector_.n_features_in_ <= 60
+        assert model.estimator_.n_features_in_ <= 60
         assert start < 100 or set(before) <= set(names)
         found |= set(model.selected_)
     assert {"spam0", "spam1", "spam2"} <= found
@@ -405,11 +405,11 @@ def test_a_place_that_is_given_away_knows_nothing_of_who_had_it(selector: Any) -
     else:
         assert model.scores_.tobytes() == wide.scores_.tobytes()
     if isinstance(selector, BinScreener):
-        found, wanted = (one.pvalues_ for one in (model.selector_, wide))  # type: ignore[attr-defined]
+        found, wanted = (one.pvalues_ for one in (model.estimator_, wide))  # type: ignore[attr-defined]
         assert (found is None) == (wanted is None)
         if found is not None:  # GiniIndex has none
             np.testing.assert_allclose(found, wanted, rtol=1e-6)
-        first, whole = (one._bins._exact._first for one in (model.selector_, wide))  # type: ignore[attr-defined]
+        first, whole = (one._bins._exact._first for one in (model.estimator_, wide))  # type: ignore[attr-defined]
         np.testing.assert_allclose(first, whole, rtol=1e-9)
     if not isinstance(selector, DISCUSS):  # it has selected by what it knew then
         assert model.get_support().tolist() == wide.get_support().tolist()
@@ -596,7 +596,7 @@ def test_none_is_not_named_and_nan_is_missing() -> None:
     one, other = ByName(TScore(1)).fit(rows, y), ByName(TScore(1)).fit(without, y)
     assert one.scores_.tobytes() == other.scores_.tobytes()
     gaps = ByName(TScore(1)).fit([{"a": np.nan, "b": 1.0}, {"a": 2.0}, {"b": 2.0}], y)
-    assert gaps.selector_.n_observed_[:2].tolist() == [2.0, 3.0]
+    assert gaps.estimator_.n_observed_[:2].tolist() == [2.0, 3.0]
 
 
 @pytest.mark.parametrize(
@@ -641,7 +641,7 @@ def test_what_does_not_go_together_is_refused() -> None:
         DataError, match=r"1 columns are new, but OfFixedWidth cannot grow: reserve room .* max_columns="
     ):
         model.partial_fit([{"new": 1.0}], [0])
-    for wrong, words in ((3, "selector must be a row selector"), (ByName(OFS()), "selector must be")):
+    for wrong, words in ((3, "estimator must be a row selector"), (ByName(OFS()), "estimator must be")):
         with pytest.raises(ValueError, match=words):
             ByName(wrong).fit(rows, y)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="OfFixedWidth has a fixed number of columns"):
@@ -726,7 +726,7 @@ def test_endless_names_take_no_more_memory(selector: Any) -> None:
 
 
 def test_many_names_without_a_budget_are_announced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tamis.rows.by_name._MANY", 6)
+    monkeypatch.setattr("tamis.pipeline.by_name._MANY", 6)
     model = ByName(FisherScore(1)).partial_fit([{"a": 1.0, "b": 0.0}, {"c": 1.0}], [0, 1])
     with pytest.warns(UserWarning, match="have named 7 features.*pass budget"):
         model.partial_fit([dict.fromkeys("defg", 1.0)], [1])

@@ -4,9 +4,11 @@
     OMP_NUM_THREADS=1 python benchmarks/bench_drift.py
 
 The first table is nanoseconds a value, one at a time from Python and in arrays; all run in one process, in turn, on the
-same errors; medians over the rounds. River has no ECDD. The second is naive Bayes with each detector on a stream of two
-relevant features among 50 that change every 10,000 rows, with River's DriftRetrainingClassifier beside it, and River's
-naive Bayes in a plain loop and in the adapter. Seconds are of the process.
+same errors; medians over the rounds. River has no ECDD. `auto / plain`: `dependence="auto"` against its default.
+
+The second is naive Bayes with each detector on a stream of two relevant features among 50 that change every 10,000
+rows, with River's DriftRetrainingClassifier beside it, and River's naive Bayes in a plain loop and in the adapter; not
+with `--rows 0`. Seconds are of the process.
 """
 
 from __future__ import annotations
@@ -51,17 +53,20 @@ def compare_detectors(n: int, n_rounds: int) -> None:
     except ImportError:
         peers = {}
     print(f"{n} errors, nanoseconds a value, {n_rounds} rounds")
-    print(f"{'':>8} {'River':>8} {'one by one':>11} {'in arrays':>10} {'River / arrays':>15}")
+    print(
+        f"{'':>8} {'River':>8} {'one by one':>11} {'in arrays':>10} {'River / arrays':>15} {'auto / plain':>13}"
+    )
     for kind in (ADWIN, DDM, HDDMA, HDDMW, ECDD):
         kind().drifts(errors[:1000])  # compiles
         rounds = []
         for _ in range(n_rounds):
             ours, many = seconds(one_by_one(kind(), plain)), seconds(lambda kind=kind: kind().drifts(errors))
             theirs = seconds(one_by_one(peers[kind](), plain)) if kind in peers else float("nan")
-            rounds.append((theirs, ours, many, theirs / many))
-        theirs, ours, many, ratio = (statistics.median(part) for part in zip(*rounds, strict=True))
+            tracked = seconds(lambda kind=kind: kind(dependence="auto").drifts(errors))
+            rounds.append((theirs, ours, many, theirs / many, tracked / many))
+        theirs, ours, many, *ratios = (statistics.median(part) for part in zip(*rounds, strict=True))
         parts = (part * 1e9 / n for part in (theirs, ours, many))
-        print("{:>8} {:>8.0f} {:>11.0f} {:>10.0f} {:>15.1f}".format(kind.__name__, *parts, ratio))
+        print("{:>8} {:>8.0f} {:>11.0f} {:>10.0f} {:>15.1f} {:>13.2f}".format(kind.__name__, *parts, *ratios))
 
 
 def in_a_loop(model: Any, X: Any, y: Any) -> tuple[float, float]:
@@ -120,7 +125,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=49_000)
     arguments = parser.parse_args()
     compare_detectors(arguments.values, arguments.rounds)
-    compare_classifiers(arguments.rows)
+    arguments.rows and compare_classifiers(arguments.rows)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""e-LORD, e-SAFFRON and SCORE on the simulation designs of their papers: false discovery rate and power of each rule.
+"""Rules for e-values on the simulation designs of their papers: false discovery rate and power of each rule.
 
     python experiments/e_value_rules.py --out e_value_rules.json            # three minutes
     python experiments/e_value_rules.py --out e_value_rules.json --table    # print what was measured so far
@@ -25,7 +25,7 @@ import numpy as np
 from scipy.signal import lfilter
 from scipy.stats import norm
 
-from tamis.columns.online_fdr import ELOND, ELORD, ESAFFRON, SAFFRON, SCORE, LORDPlusPlus
+from tamis.columns.online_fdr import ELOND, ELORD, ESAFFRON, SAFFRON, SCORE, ClosedELOND, LORDPlusPlus
 
 ALPHA, KAPPA = 0.05, 0.1
 RUNS = {"feedback": 40, "memory": 10}  # 200 of the other designs
@@ -43,7 +43,7 @@ DESIGNS = {
 
 def rules(n_tests):
     return {
-        "e-LOND": ELOND(ALPHA, KAPPA),
+        "e-LOND": ELOND(ALPHA, KAPPA), "closed e-LOND": ClosedELOND(ALPHA, KAPPA),
         "e-LORD": ELORD(ALPHA, KAPPA), "e-SAFFRON": ESAFFRON(ALPHA, KAPPA), "SCORE": SCORE(ALPHA, KAPPA),
         "e-LORD, n": ELORD(ALPHA, KAPPA, n_tests=n_tests),
         "e-SAFFRON, n": ESAFFRON(ALPHA, KAPPA, n_tests=n_tests),

@@ -212,7 +212,7 @@ class ThreadSafe:
             _reject_failed(self)
             twin: Any = object.__new__(type(self))
             memo[id(self)] = twin
-            vars(twin).update({name: copy.deepcopy(part, memo) for name, part in vars(self).items()})
+            vars(twin).update({name: copy.deepcopy(part, memo) for name, part in state_of(self).items()})
         return twin
 
     def __getstate__(self) -> Any:

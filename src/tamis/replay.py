@@ -37,7 +37,7 @@ class Replay:
     Attributes
     ----------
     batches : list of pairs
-        The stored batches, unmodified.
+        The stored batches. The list is replaced, never modified.
 
     Raises
     ------
@@ -67,10 +67,7 @@ class Replay:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Replay:
         twin = copy(self)
-        twin.selector, twin.batches = (
-            deepcopy(self.selector, memo),
-            [*self.batches],
-        )  # which are never modified
+        twin.selector = deepcopy(self.selector, memo)
         return twin
 
     @property
@@ -92,10 +89,12 @@ class Replay:
         wanted = self.n_rows
         if wanted == 0:
             return
-        self.batches.append((X[-wanted:].copy(), y[-wanted:].copy()))
-        self._n_kept += len(self.batches[-1][1])
-        while self._n_kept - len(self.batches[0][1]) >= wanted:
-            self._n_kept -= len(self.batches.pop(0)[1])
+        new, first = (X[-wanted:].copy(), y[-wanted:].copy()), 0
+        self._n_kept += len(new[1])
+        while first < len(self.batches) and self._n_kept - len(self.batches[first][1]) >= wanted:
+            self._n_kept -= len(self.batches[first][1])
+            first += 1
+        self.batches = [*self.batches[first:], new]
 
     def restore(self, batches: list[tuple[Rows, Array]]) -> None:
         """Restore the batches of another replay."""

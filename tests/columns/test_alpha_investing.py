@@ -17,7 +17,7 @@ from tamis.base.trace import COLLINEAR, REJECTED
 from tamis.columns.claims import claims
 from tamis.columns.glm import LogisticModel, PoissonModel
 from tamis.columns.linear import LinearModel
-from tamis.columns.online_fdr import AlphaWealth, LORDPlusPlus
+from tamis.columns.online_fdr import AlphaWealth, LORDPlusPlus, make_rule
 from tamis.columns.tails import log_chi2_tail, log_f_tail, log_t_tail
 from tamis.errors import DataError
 from tests.twins.alpha_investing import (
@@ -95,6 +95,7 @@ def test_rules_are_components(rng):
         "alpha-spending",
         "lond",
         "e-lond",
+        "closed-e-lond",
         "e-lord",
         "e-saffron",
         "score",
@@ -786,3 +787,55 @@ def test_rows_sorted_by_class_keep_their_relations(model, rng):
     assert sorted(in_groups.selected_) == ["x2", "x3"]
     runs = np.arange(len(y)) // 20 % 2  # 60 runs: an order of time
     assert AlphaInvesting("logistic").fit(X, runs).rows_dependent_
+
+
+def test_a_prior_gives_columns_the_levels_of_their_weights_in_any_blocks(rng):
+    X = rng.normal(size=(200, 90))
+    y = 0.32 * X[:, 70] + X[:, 3] + rng.normal(size=200)
+    prior = {"x70": 40.0, 71: 2.0}
+    whole = AlphaInvesting(target_fdr=0.05, prior=prior).fit(X, y)
+    single = AlphaInvesting(target_fdr=0.05, prior=prior).start(y)
+    for j in range(90):
+        single.offer(X[:, j])
+    assert whole.selected_ == single.selected_ == ["x3", "x70"]
+    assert AlphaInvesting(target_fdr=0.05).fit(X, y).selected_ == ["x3"]
+    np.testing.assert_allclose(single.trace_["threshold"], whole.trace_["threshold"], rtol=1e-9)
+    rule = make_rule("alpha-investing", 0.05).start()
+    weight = np.ones(90)
+    weight[[70, 71]] = 40.0, 2.0
+    for p, w, accepted, threshold in zip(
+        whole.trace_["log_p"],
+        weight,
+        whole.trace_["decision"] == "accepted",
+        whole.trace_["threshold"],
+        strict=True,
+    ):
+        assert threshold == pytest.approx(np.exp(rule.level(w)), rel=1e-9)
+        rule.update(accepted, p, w)
+
+
+def test_a_group_has_the_mean_weight_of_its_columns(rng):
+    X, y = rng.normal(size=(100, 4)), rng.normal(size=100)
+    groups = {"a": [0, 1], "b": [2, 3]}
+    found = AlphaInvesting(rule="lond", groups=groups, prior={"x0": 3.0}).fit(X, y).trace_["threshold"]
+    rule = make_rule("lond", None).start()
+    assert found[0] == pytest.approx(np.exp(rule.level(2.0)))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        (
+            {"prior": {"a": 0.0}},
+            r"prior must be a dict from columns to weights, numbers from 0.001 to 1000 or None, got",
+        ),
+        ({"prior": ["a"]}, "prior must be a dict from columns to weights"),
+        (
+            {"prior": {"a": 2.0}, "rule": "closed-e-lond"},
+            "prior was given, but the rule ClosedELOND has no weights",
+        ),
+    ],
+)
+def test_impossible_priors_are_named(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        AlphaInvesting(**parameters).start(np.arange(20.0))

@@ -21,8 +21,10 @@ from tamis.columns.online_fdr import (
     SCORE,
     AlphaSpending,
     AlphaWealth,
+    ClosedELOND,
     InformationInvesting,
     LORDPlusPlus,
+    closed,
     make_rule,
 )
 from tamis.columns.tails import log_chi2_tail
@@ -335,3 +337,129 @@ def test_tests_beyond_the_expected_number_still_have_a_level(rule, rng):
     rule.skip(log_p)
     rule.update(True, -400.0)
     assert 0.0 <= rule.wealth_ <= 0.1
+
+
+@pytest.mark.parametrize("kappa", [0.1, 0.5])
+def test_closed_e_lond_equals_the_closure_over_all_sets(kappa, rng):
+    n_rejected = 0
+    for _ in range(8):
+        p = np.where(rng.random(10) < 0.5, 10.0 ** -rng.uniform(2, 12, size=10), rng.random(10))
+        levels, rejected = twin.closed_e_lond(p.tolist(), 0.2, kappa)
+        rule, found = ClosedELOND(0.2, kappa).start(), []
+        for i in range(10):
+            found.append(np.exp(rule.level()))
+            rule.update(rejected[i], np.log(p[i]))
+        np.testing.assert_allclose(found, np.minimum(levels, kappa ** (1 / (1 - kappa))), rtol=1e-9)
+        n_rejected += sum(rejected)
+    assert n_rejected > 10
+
+
+@pytest.mark.parametrize("exact", [2000.0, 50.0])
+def test_closed_e_lond_rejects_all_that_e_lond_rejects_in_any_batching(exact, rng, monkeypatch):
+    monkeypatch.setattr(closed, "_EXACT", exact)
+    more = 0
+    for share in (0.0, 0.1, 0.5, 0.9):
+        log_p = scipy.stats.norm.logsf(rng.normal(size=300) + 4.5 * (rng.random(300) < share))
+        by_elond, rule = ELOND(0.1).start().decide(log_p), ClosedELOND(0.1).start()
+        rejected = rule.decide(log_p)
+        assert rejected[by_elond].all()
+        more += np.count_nonzero(rejected & ~by_elond)
+        one = ClosedELOND(0.1).start()
+        in_parts = np.concatenate([one.decide(part) for part in np.split(log_p, [1, 2, 60, 61])])
+        assert in_parts.tolist() == rejected.tolist()
+        assert one.wealth_ == pytest.approx(rule.wealth_, rel=1e-12)
+        assert one.level() == pytest.approx(rule.level(), rel=1e-12)
+        assert 0.0 < rule.wealth_ <= 0.1 * max(rejected.sum(), 1)
+    assert more > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_true", [0, 3, 20])
+def test_closed_e_lond_bounds_the_largest_false_discovery_proportion_for_the_worst_e_values(n_true):
+    """Each null e-value is the largest that still rejects, 1/a_t with probability a_t: nothing is lost to caution."""
+    rng, kappa, largest = np.random.default_rng(2), 0.1, []
+    for _ in range(500):
+        rule, false, n_rejected, worst = ClosedELOND(0.2, kappa).start(), 0, 0, 0.0
+        for t in range(60 + n_true):
+            level = rule.level()
+            hit = t < n_true or rng.random() < np.exp((1.0 - kappa) * level - np.log(kappa))
+            log_p = (-60.0 if t < n_true else level) if hit else np.inf
+            rule.update(hit, log_p)
+            false, n_rejected = false + (hit and t >= n_true), n_rejected + hit
+            worst = max(worst, false / max(n_rejected, 1))
+        largest.append(worst)
+    assert np.mean(largest) <= 0.2 + 3.0 * np.std(largest) / np.sqrt(500)
+    assert np.mean(largest) > (0.1 if n_true == 0 else 0.02)
+
+
+def test_closed_e_lond_stores_few_of_many_tests(rng):
+    rule = ClosedELOND(0.1).start()
+    rule.decide(np.log(rng.random(100_000)))
+    assert len(rule._e) < 4000
+
+
+WEIGHTED = [name for name, rule in RULES.items() if rule.weighted]
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_weights_of_one_change_nothing_and_any_batching_gives_the_same(name, rng):
+    log_p = np.log(np.where(rng.random(200) < 0.1, 1e-8, rng.random(200)))
+    weight, plain = rng.choice([0.2, 1.0, 7.5], size=200), make_rule(name, 0.2).start()
+    ones = make_rule(name, 0.2).start()
+    assert ones.decide(log_p, np.ones(200)).tolist() == plain.decide(log_p).tolist()
+    assert ones.level(1.0) == pytest.approx(plain.level(), rel=1e-9)
+    assert ones.wealth_ == pytest.approx(plain.wealth_, rel=1e-9)
+    whole, one = make_rule(name, 0.2).start(), make_rule(name, 0.2).start()
+    rejected = whole.decide(log_p, weight)
+    for p, w, hit in zip(log_p, weight, rejected, strict=True):
+        assert (p <= one.level(w)) == hit
+        one.update(bool(hit), p, w)
+    assert one.level(1.0) == pytest.approx(whole.level(1.0), rel=1e-9)
+    assert one.wealth_ == pytest.approx(whole.wealth_, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["alpha-spending", "lond", "e-lond", "e-lord", "lord++", "saffron", "addis"])
+def test_a_test_of_weight_3_has_the_level_of_three_tests_in_a_row(name):
+    rule, three = make_rule(name, 0.1).start(), make_rule(name, 0.1).start()
+    log_p = np.log(np.full(3, 0.45 if name == "addis" else 0.9))
+    for one in (rule, three):  # a rejection, and some tests after it
+        one.update(True, -60.0, 1.0)
+        for _ in range(5):
+            one.update(False, log_p[0], 1.0)
+    power = 1.0 - getattr(rule, "kappa", 0.0)  # levels of e-values add up, not those of p-values
+    levels = np.exp(power * np.array(rule.levels(log_p, np.ones(3))))
+    assert np.exp(power * three.level(3.0)) == pytest.approx(levels.sum(), rel=1e-9)
+    three.update(False, log_p[0], 3.0)
+    rule.skip(log_p, np.ones(3))
+    assert three.level(1.0) == pytest.approx(rule.level(1.0), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_no_weights_spend_more_than_the_budget(name, rng):
+    for weight in (np.full(3000, 30.0), np.full(3000, 0.01), rng.choice([0.001, 1000.0], size=3000)):
+        rule = make_rule(name, 0.1).start()
+        log_p = np.log(np.full(3000, 0.45 if name == "addis" else 0.9))
+        wealths = rule.wealths(log_p, weight)
+        assert wealths[-1] > 0.0
+        assert (np.diff(wealths) < 1e-15).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_weights_keep_the_false_discovery_rate_and_good_ones_gain_power(name, rng):
+    """A fifth of 300 effects is true. Good weights favour these by 3 to 1/2, wrong ones the others."""
+    shares, power = {}, {}
+    for _ in range(100):
+        true = rng.random(300) < 0.2
+        log_p = scipy.stats.norm.logsf(rng.normal(size=300) + 3 * true)
+        for kind, weight in (
+            ("none", None), ("good", np.where(true, 3.0, 0.5)), ("bad", rng.choice([3.0, 0.5], p=[0.2, 0.8], size=300)),
+        ):  # fmt: skip
+            rejected = make_rule(name, 0.1).start().decide(log_p, weight)
+            shares.setdefault(kind, []).append((rejected & ~true).sum() / max(rejected.sum(), 1))
+            power.setdefault(kind, []).append(rejected[true].mean())
+    for kind, one in shares.items():
+        assert np.mean(one) <= 0.1 + 3 * np.std(one) / 10, kind
+    means = {kind: np.mean(one) for kind, one in power.items()}
+    assert means["good"] > means["none"] + 0.01
+    assert means["bad"] > 0.7 * means["none"]

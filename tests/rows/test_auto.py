@@ -810,3 +810,14 @@ def test_naive_bayes_predicts_no_numbers():
     ):
         Auto(learner="naive-bayes", task="regression").fit(X, y)
     assert Auto(learner=BayesianRidge(), task="regression").fit(X, y)._kind == "linear"
+
+
+def test_a_prior_ranks_features_by_their_weight_too_and_costs_little_if_it_is_wrong():
+    rng = np.random.default_rng(0)
+    X, noise = rng.normal(size=(1500, 20)), rng.normal(size=1500)
+    y = X[:, 3] + 0.9 * X[:, 4] + 0.5 * noise > 0
+    good = Auto(1, prior={4: 3.0}).fit(X, y)
+    assert good.get_support(indices=True).tolist() == [4]
+    assert Auto(1).fit(X, y).get_support(indices=True).tolist() == [3]
+    wrong = Auto(prior={7: 5.0, 8: 5.0}).fit(X, y)
+    assert {3, 4} <= set(wrong.get_support(indices=True))

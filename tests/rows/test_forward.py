@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -303,8 +304,8 @@ def test_correlations_that_do_not_fit_together_give_finite_gains(rng):
     R = np.triu(rng.uniform(-1.0, 1.0, size=(300, 300)), 1) + np.eye(300)
     b, n, nowhere = rng.uniform(-0.2, 0.2, size=(2, 300)), 1000.0, np.full(300, 300)
     order, entered, _, left, _, factor, made = choose(
-        np.asfortranarray(R), np.ones(300), np.full(300, n), n, b, 0.5, 250, nowhere, np.array([300]), n, 0.0, 1.0,
-        ADVANTAGE, np.ones(300),
+        np.asfortranarray(R), np.ones(300), np.full(300, n), n, b, 0.5, 250, nowhere, np.array([300]), n,
+        np.zeros(300), 1.0, ADVANTAGE, np.ones(300),
     )  # fmt: skip
     assert len(order) == 250
     for part in (entered, left, factor, made):
@@ -495,3 +496,40 @@ def test_the_lasso_of_the_matrix_is_that_of_the_rows(n_classes):
     )
     assert n_weights == np.count_nonzero(weights)
     assert np.array_equal(order[:n_weights], np.argsort(-weights)[:n_weights])
+
+
+def test_a_prior_multiplies_gains_by_weights_of_mean_one(rng):
+    """Of two features of almost equal gain the favoured one enters; the weights of a group are its columns' own."""
+    signal = rng.normal(size=(2000, 2))
+    X = np.column_stack([signal, rng.normal(size=(2000, 6))])
+    y = signal[:, 0] + 0.8 * signal[:, 1] + rng.normal(size=2000)
+    plain, prior = (
+        ForwardPartialCorrelation(1, task="regression", prior=prior) for prior in (None, {1: 4.0})
+    )
+    assert plain.fit(X, y).get_support(indices=True).tolist() == [0]
+    assert prior.fit(X, y).get_support(indices=True).tolist() == [1]
+    as_prices = ForwardPartialCorrelation(1, task="regression", prices=[1.0, 0.25, *[1.0] * 6]).fit(X, y)
+    np.testing.assert_allclose(prior.scores_, as_prices.scores_)
+    assert prior._terms.prior.mean() == pytest.approx(1.0)
+    named = ForwardPartialCorrelation(1, task="regression", prior={"b": 4.0}).fit(
+        pd.DataFrame(X, columns=list("abcdefgh")), y
+    )
+    assert named.get_feature_names_out().tolist() == ["b"]
+    with pytest.raises(ValueError, match="prior names 'z', which is not a column of X"):
+        ForwardPartialCorrelation(prior={"z": 2.0}).fit(X, y > 0)
+
+
+@pytest.mark.slow
+def test_levels_by_prior_keep_the_error_rate_and_gain_power():
+    """alpha bounds the probability of any irrelevant feature, whatever the weights; a suspected one is found sooner."""
+    rng, any_false, found = np.random.default_rng(3), [], {None: 0, "good": 0, "bad": 0}
+    for _ in range(60):
+        X, noise = rng.normal(size=(300, 50)), rng.normal(size=300)
+        for kind, prior in ((None, None), ("good", {0: 20.0}), ("bad", {1: 20.0})):
+            model = ForwardPartialCorrelation(None, task="regression", alpha=0.1, inertia=0.0, prior=prior)
+            found[kind] += 0 in model.fit(X, 0.18 * X[:, 0] + noise)._order
+            if kind is not None:
+                any_false.append(len(model.fit(X, noise)._order) > 0)
+    assert np.mean(any_false) < 0.1 + 3 * np.sqrt(0.09 / len(any_false))
+    assert found["good"] > found[None] + 3
+    assert found["bad"] > 0.6 * found[None]

@@ -58,6 +58,25 @@ def e_lond(p_values, alpha, kappa=0.1):
     return levels, rejected
 
 
+def closed_e_lond(p_values, alpha, kappa=0.1):
+    """e-LOND closed over every set of earlier tests: test t rejects if no set S with it contradicts the rejections.
+
+    Of the set, |S and rejections| / rejections <= alpha E_S, where E_S adds g(i) times the i-th e-value of S.
+    """
+    e_values, levels, rejected = [], [], []
+    for t, p in enumerate(p_values):
+        n_after, required = sum(rejected) + 1, 1.0
+        for bits in range(1 << t):
+            inside = [i for i in range(t) if bits >> i & 1]
+            evidence = sum(gamma_power(k) * e_values[i] for k, i in enumerate(inside, start=1))
+            share = (sum(rejected[i] for i in inside) + 1) / n_after
+            required = max(required, (share / alpha - evidence) / gamma_power(len(inside) + 1))
+        e_values.append(kappa * p ** (kappa - 1))
+        levels.append((kappa / required) ** (1 / (1 - kappa)))
+        rejected.append(e_values[-1] >= required)
+    return levels, rejected
+
+
 def lord_plus_plus(p_values, alpha, decay=1.0):
     w0, times, levels, rejected = alpha / 10, [], [], []
     for t, p in enumerate(p_values, start=1):

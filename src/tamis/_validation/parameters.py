@@ -119,6 +119,13 @@ GROUPS = Kind(
     "a list of lists of columns",
     lambda value: all(isinstance(part, list | tuple) for part in (value, *value)),
 )
+PRIOR = Kind(
+    "a dict from columns to weights, numbers from 0.001 to 1000",
+    lambda value: (
+        isinstance(value, Mapping)
+        and all(_is_real(weight) and 1e-3 <= weight <= 1e3 for weight in value.values())
+    ),
+)
 SEED = (
     Kind("an integer from 0 to 2**32 - 1", lambda value: is_integer(value) and 0 <= value < 1 << 32),
     np.random.RandomState,

@@ -48,7 +48,7 @@ from tamis.base.rows import check_columns, feature_names
 from tamis.errors import DataError
 from tamis.learners.column_masking import accepts_nan
 from tamis.learners.traits import adapts_itself
-from tamis.pipeline.by_name import ByName, named_cells
+from tamis.pipeline.by_name import ByName, check_cells, named_cells
 from tamis.pipeline.masked_learner import MaskedLearner, MaskedRegressor, View
 from tamis.pipeline.reset_candidate import ResetCandidate
 from tamis.replay import Replay
@@ -582,45 +582,51 @@ class _Batched(_Collector):
         self._names = None if columns is None else _positions(columns)
         self._blank = np.nan if accepts_nan(model) else 0.0
         self._mask: Any = None
+        self._support: Any = None
         self._rows, self._labels = [], []
 
     def _check(self, row: dict[Any, float], y: Any) -> None:
-        names = _positions(row) if self._names is None else self._names
-        reject_nonfinite(
-            self._matrix([row], names)[0], list(map(str, names)), allow_nan=bool(np.isnan(self._blank))
-        )
+        if self._names is not None:
+            self._reject_unknown(row)
+        check_cells(row, allow_nan=bool(np.isnan(self._blank)))
         check_label(y, type(self).__name__, numbers=self._kind is MaskedRegressor)
 
     def _learn(self, rows: list[dict[Any, float]], labels: list[Any]) -> None:
         if self._names is None:
             self._names = _positions(sorted(set().union(*rows), key=str))
         X, named = self._matrix(rows, self._names)
-        self._mask = None if named.all() else named
+        is_named = np.zeros(len(self._names), dtype=bool)
+        is_named[named] = True
+        self._mask = None if is_named.all() else is_named
+        self._support = None if self._mask is None else np.flatnonzero(is_named)
         y = as_column(labels, len(labels), type(self).__name__)
         classes = y[:0]
         if self._kind is MaskedLearner:
             classes = encode_labels(y, self._learner.classes)[1]
         self._learner.learn(self._view(X), y, classes)
 
-    def _matrix(
-        self, rows: list[dict[Any, float]], names: dict[Any, int]
-    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the values by column, and which columns a row names."""
-        X, is_named = np.full((len(rows), len(names)), self._blank), np.zeros(len(names), dtype=bool)
-        named, values, ends = named_cells(rows)
-        if new := [name for name in named if name not in names]:
+    def _reject_unknown(self, row: Iterable[Any]) -> None:
+        names = self._names or {}
+        if not names.keys() >= set(row):
+            new = next(name for name in row if name not in names)
             raise DataError(
-                f"A row contains {short_repr(new[0])}, which is absent from the first batch: pass all names, as"
+                f"A row contains {short_repr(new)}, which is absent from the first batch: pass all names, as"
                 f" in {type(self).__name__}(..., columns=[...])."
             )
-        columns = [names[name] for name in named]
-        X[np.repeat(np.arange(len(rows)), np.diff(ends)), columns] = values
-        is_named[columns] = True
-        return X, is_named
+
+    def _matrix(
+        self, rows: list[dict[Any, float]], names: dict[Any, int]
+    ) -> tuple[NDArray[np.float64], list[int]]:
+        """Return the values by column, and the column of each value in the rows."""
+        X = np.full((len(rows), len(names)), self._blank)
+        named, values, ends = named_cells(rows)
+        self._reject_unknown(named)
+        columns = [*map(names.__getitem__, named)]
+        X[0 if len(rows) == 1 else np.repeat(np.arange(len(rows)), np.diff(ends)), columns] = values
+        return X, columns
 
     def _view(self, X: Rows) -> View:
-        support = None if self._mask is None else np.flatnonzero(self._mask)
-        return self._learner.view(X, self._mask, support, None)
+        return self._learner.view(X, self._mask, self._support, None)
 
     def _view_of(self, x: dict[Any, float]) -> View | None:
         """Return the model's view of one row; None before it has learned."""

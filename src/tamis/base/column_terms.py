@@ -1,7 +1,7 @@
-"""What a user determines about columns: prices, columns that are always selected, and columns that go together.
+"""What a user determines about columns: prices, prior weights, columns always selected, and columns that go together.
 
-One place for every row selector: `RowSelector` reads the parameters `prices`, `keep` and `groups`, and completes each
-selection. A method that adds features one by one multiplies the relevance of each by its `worth`.
+One place for every row selector: `RowSelector` reads the parameters `prices`, `keep`, `groups` and `prior`, and
+completes each selection. A method that adds features one by one multiplies the relevance of each by its `worth`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ class ColumnTerms:
     group : ndarray of shape (n_features,), int
         Columns of one number are selected together.
     worth : ndarray of shape (n_features,), float
-        Mean price over the price of each column, or of its group, if acquired first.
+        Mean price over the price of each column, or of its group, if acquired first; times `prior`.
     tariff : Tariff or None
         The prices.
+    prior : ndarray of shape (n_features,), float, or None
+        Prior weights, of mean 1.
 
     Examples
     --------
@@ -46,15 +48,24 @@ class ColumnTerms:
     group: Ints
     worth: Floats
     tariff: Tariff | None
+    prior: Floats | None = None
 
     @classmethod
     def of(
-        cls, prices: Any, keep: Any, groups: Any, columns: Sequence[Column], *, is_named: bool
+        cls,
+        prices: Any,
+        keep: Any,
+        groups: Any,
+        columns: Sequence[Column],
+        *,
+        is_named: bool,
+        prior: Any = None,
     ) -> ColumnTerms:
         """Return the terms of columns with these names, or numbers; raise ValueError if a column is unknown."""
         place = {name: at for at, name in enumerate(columns)}
-        if unknown := [name for name in keep or () if isinstance(name, bool) or name not in place]:
-            raise ValueError(f"keep names {short_repr(unknown[0])}, which is not a column of X.")
+        for parameter, names in (("keep", keep), ("prior", prior)):
+            if unknown := [name for name in names or () if isinstance(name, bool) or name not in place]:
+                raise ValueError(f"{parameter} names {short_repr(unknown[0])}, which is not a column of X.")
         check_groups(groups, columns)
         kept, group, worth, tariff = (
             np.zeros(len(place), bool),
@@ -73,7 +84,12 @@ class ColumnTerms:
             if first.any():
                 floor = _FREE * first[first > 0.0].min()
                 worth = first.mean() / np.maximum(first, floor)
-        return cls(kept, group, worth, tariff)
+        weight = None
+        if prior is not None:
+            weight = np.array([float(prior.get(name, 1.0)) for name in columns])
+            weight /= weight.mean()
+            worth = worth * weight
+        return cls(kept, group, worth, tariff, weight)
 
     def per_price(self, scores: Floats) -> Floats:
         """Return how much more relevant each feature is than the least relevant one, per unit of its price."""
@@ -95,7 +111,7 @@ class ColumnTerms:
 
 
 def name_to_position(model: Any, names: Sequence[str] | None) -> None:
-    """Replace names by positions in the parameters `prices`, `keep`, `exclude` and `groups` of a model.
+    """Replace names by positions in the parameters `prices`, `keep`, `exclude`, `groups` and `prior` of a model.
 
     A run passes rows without names. Unknown names remain, and are rejected when the model is fitted.
     """
@@ -112,6 +128,8 @@ def name_to_position(model: Any, names: Sequence[str] | None) -> None:
         return place.get(value, value) if isinstance(value, str) else value
 
     params = model.get_params(deep=False) if place and hasattr(model, "get_params") else {}
-    named = {name: at(params[name]) for name in ("prices", "keep", "exclude", "groups") if name in params}
+    named = {
+        name: at(params[name]) for name in ("prices", "keep", "exclude", "groups", "prior") if name in params
+    }
     if changed := {name: value for name, value in named.items() if params[name] is not None}:
         model.set_params(**changed)

@@ -33,7 +33,16 @@ from tamis._validation import (
     reject_nonfinite,
     short_repr,
 )
-from tamis._validation.parameters import COLUMNS, GROUPS, SEED, Kind, check_parameters, number, parameters
+from tamis._validation.parameters import (
+    COLUMNS,
+    GROUPS,
+    PRIOR,
+    SEED,
+    Kind,
+    check_parameters,
+    number,
+    parameters,
+)
 from tamis.base.column_terms import ColumnTerms
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.prices import PRICES
@@ -86,7 +95,8 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         n_seen_ in [0, 2**62)  _intake? fixed  _intake.n_unlabelled in [0, 2**62)
         _intake.levels? (its own)  _intake.levels?.cuts (c-1)  _intake.encoder? (its own)
         _terms? fixed  _terms?.keep (n_features_in_) bool  _terms?.group (n_features_in_) int64 in [0, n_features_in_)
-        _terms?.worth (n_features_in_) float in (0, inf)  _terms?.tariff?.own (n_features_in_) float in [0, inf)
+        _terms?.worth (n_features_in_) float in (0, inf)  _terms?.prior? (n_features_in_) float in (0, inf)
+        _terms?.tariff?.own (n_features_in_) float in [0, inf)
         _terms?.tariff?.member (*, n_features_in_) bool  _terms?.tariff?.fee (*) float in [0, inf)
         _intake.encoder?.totals (2, j) fill "[[0.0], [its.totals[1].max(initial=0.0)]]"
     """
@@ -98,7 +108,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     n_seen_: int
     _unseen: Array = np.empty(0, np.int64)  # codes of declared classes that have not occurred yet
     feature_names_in_: NDArray[Any]
-    _terms: ColumnTerms | None = None  # of the parameters prices, keep and groups
+    _terms: ColumnTerms | None = None  # of the parameters prices, keep, groups and prior
     _intake: RowIntake = RowIntake()  # replaced by each update that changes it
 
     # Of those of these parameters that the class has, and of its own.
@@ -110,6 +120,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         prices=(*PRICES, None),
         keep=(Kind("a list of columns", lambda value: isinstance(value, list | tuple)), None),
         groups=(GROUPS, None),
+        prior=(PRIOR, None),
     )
 
     # -- hooks ---------------------------------------------------------------------------------------------
@@ -467,11 +478,11 @@ def _begin(
         selector.classes_ = selector._unseen = np.arange(N_LEVELS)
         selector._intake = RowIntake(levels=TargetLevels())
     selector.n_seen_ = 0
-    prices, keep, groups = (vars(selector).get(name) for name in ("prices", "keep", "groups"))
+    given = {name: vars(selector).get(name) for name in ("prices", "keep", "groups", "prior")}
     selector._terms = None
-    if prices is not None or keep is not None or groups is not None:
+    if any(value is not None for value in given.values()):
         columns: list[Any] = list(names or range(selector.n_features_in_))
-        selector._terms = ColumnTerms.of(prices, keep, groups, columns, is_named=names is not None)
+        selector._terms = ColumnTerms.of(**given, columns=columns, is_named=names is not None)
     selector._start(selector.n_features_in_)
     if selector.accepts.categories:
         encoder = RowEncoder(selector.n_features_in_, categorical, selector._n_exact_categories)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tamis.cli.train import Table
 
 _SPENDING = (
-    "alpha-investing", "information-investing", "alpha-spending", "lond", "e-lond",
+    "alpha-investing", "information-investing", "alpha-spending", "lond", "e-lond", "closed-e-lond",
     "e-lord", "e-saffron", "score", "lord++", "saffron", "addis",
 )  # fmt: skip
 _PENALISED = ("aic", "bic", "ric", "stepwise-aic", "stepwise-bic", "stepwise-ric")

@@ -24,7 +24,7 @@ Errata and deviations, each with its reason (those of Figure 1 are in :mod:`tami
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._validation import Array
-from tamis._validation.parameters import number, parameters
+from tamis._validation.parameters import PRIOR, number, parameters
 from tamis.base.declarations import Inputs
 from tamis.base.trace import ACCEPTED, FULL, REJECTED, Verdicts
 from tamis.columns.groups import GroupedOffers
@@ -86,6 +86,11 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
         Columns that are tested as one candidate, and accepted or rejected together. A dict: the columns of each group,
         by name or position in the order of offers, adjacent within a block. "blocks": the columns of each block of
         offers. None: every column is a separate candidate. See Notes.
+    prior : dict of str or int to float, optional
+        Weights of columns, from 0.001 to 1000, by name or position in the order of offers; 1 for the others. A column
+        of weight w is tested at, and costs, the level of w columns of weight 1 in a row, so the bound holds for any
+        weights that were chosen before the columns were seen. A group has the mean weight of its columns. Not for the
+        rule "closed-e-lond".
     intercept : bool, default=True
         Whether the model has a constant term.
     max_features : int or None, default=None
@@ -162,6 +167,14 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
     >>> AlphaInvesting(target_fdr=0.05).fit(indicators, y_of_category).selected_
     ['x4']
 
+    A weak effect, of which one of 100 columns was suspected:
+
+    >>> y_weak = 0.33 * X[:, 60] + np.random.default_rng(1).normal(size=200)
+    >>> for prior in (None, {"x60": 50}):
+    ...     print(AlphaInvesting(target_fdr=0.05, prior=prior).fit(X[:, :100], y_weak).selected_)
+    []
+    ['x60']
+
     A proxy arrives before the relevant feature, and is removed when that feature is accepted:
 
     >>> proxy, y = X[:, 10] + 0.5 * rng.normal(size=200), X[:, 10] + rng.normal(size=200)
@@ -184,6 +197,7 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
         variance=("auto", "classical", "robust", "series"),
         pvalue=("exact", "exp"),
         release=(number("(0, 1]"), None),
+        prior=(PRIOR, None),
     )
 
     rule: str | SpendingRule = "alpha-investing"
@@ -194,6 +208,8 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
     pvalue: str = "exact"
     release: float | None = None
     groups: Any = None
+    prior: Any = None
+    _weights: Floats | None = field(default=None, init=False)  # of the columns that are offered
 
     @property
     def wealth_(self) -> float:
@@ -206,6 +222,11 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
         self._rule: SpendingRule = make_rule(
             self.rule, self.target_fdr, self.initial_wealth, self.payout
         ).start()
+        if self.prior and not self._rule.weighted:
+            raise ValueError(
+                f"prior was given, but the rule {type(self._rule).__name__} has no weights: choose another rule,"
+                " such as 'lord++'."
+            )
         linear, auto = self.model == "linear", self.variance == "auto" and self.pvalue == "exact"
         by_tails = auto and linear and rests_on_few_rows(y, weight)
         robust = (
@@ -238,6 +259,22 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
 
     def _own_weight(self) -> Floats | None:
         return None if self._row_weight is None else self._model.weight
+
+    def _offer_part(self, columns: Any, names: list[str] | None, together: bool) -> NDArray[np.bool_]:
+        if self.prior:
+            labels = [self._label(names, j) for j in range(columns.shape[1])]
+            found = [
+                self.prior.get(label, self.prior.get(at, 1.0))
+                for at, label in enumerate(labels, self.n_offered_)
+            ]
+            self._weights = np.array(found, dtype=np.float64)
+            if together:
+                self._weights = np.full(len(found), self._weights.mean())
+        return super()._offer_part(columns, names, together)
+
+    def _own_weights(self, at: NDArray[np.int64]) -> tuple[Floats, ...]:
+        """Return the weights of these columns of the block, if there are any."""
+        return () if self._weights is None else (self._weights[at],)
 
     def _consider_block(self, columns: Any) -> Verdicts:
         before = {place for place, _ in self._selected_columns}
@@ -315,7 +352,7 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
 
     def _thresholds(self, log_p: Floats, places: NDArray[np.int64]) -> Floats:
         with np.errstate(divide="ignore"):  # a wealth near 0 gives a level near 0
-            return self._rule.levels(log_p)
+            return self._rule.levels(log_p, *self._own_weights(places - self.n_offered_))
 
     def _may_be_accepted(self, statistic: Floats, log_p: Floats, thresholds: Floats) -> NDArray[np.bool_]:
         return log_p <= thresholds + self._model.slack
@@ -325,10 +362,11 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
 
     def _record(self, verdicts: Verdicts, at: NDArray[np.int64], thresholds: Floats, accepted: bool) -> None:
         log_p = verdicts.log_p[at]
+        weight = self._own_weights(at)
         verdicts.threshold[at] = np.exp(thresholds)
         if accepted:
-            self._rule.update(True, float(log_p[0]))
+            self._rule.update(True, float(log_p[0]), *(float(own[0]) for own in weight))
             verdicts.wealth[at] = self._rule.wealth_
         elif len(at):
-            verdicts.wealth[at] = self._rule.wealths(log_p)
-            self._rule.skip(log_p)
+            verdicts.wealth[at] = self._rule.wealths(log_p, *weight)
+            self._rule.skip(log_p, *weight)

@@ -103,6 +103,7 @@ __all__ = [
     "count_ratios",
     "cycle_inflation",
     "flat_level",
+    "inflation_before",
     "is_series",
     "join_blocks",
     "join_pairs",
@@ -580,21 +581,43 @@ def add_values(values: Floats, series: Floats, every: int) -> None:
     (True, 1.0)
     """
     for i in range(len(values)):
-        if series[0] == 0.0:
-            series[1] = values[i]
-        block, at = values[i] - series[1], int(series[0])
-        for level in range(_LEVELS):
-            place = _HEAD + 3 * level
-            if (at >> level) & 1 == 0:
-                series[place] = block
-                break
-            difference = block - series[place]
-            series[place + 1] += difference * difference
-            series[place + 2] += 1.0
-            block += series[place]
-        series[0] += 1.0
-        if series[0] % every == 0.0:
-            series[2] = _read(series)
+        _add_value(values[i], series, every)
+
+
+@njit(allocates=False)
+def _add_value(value: float, series: Floats, every: int) -> None:
+    if series[0] == 0.0:
+        series[1] = value
+    block, at = value - series[1], int(series[0])
+    for level in range(_LEVELS):
+        place = _HEAD + 3 * level
+        if (at >> level) & 1 == 0:
+            series[place] = block
+            break
+        difference = block - series[place]
+        series[place + 1] += difference * difference
+        series[place + 2] += 1.0
+        block += series[place]
+    series[0] += 1.0
+    if series[0] % every == 0.0:
+        series[2] = _read(series)
+
+
+@njit(allocates=False)
+def inflation_before(value: float, series: Floats, every: int) -> float:
+    """Return the inflation of the values so far, then add a value; 1 without a series, an empty array.
+
+    Examples
+    --------
+    >>> series = np.zeros(SERIES_SIZE)
+    >>> [inflation_before(float(i // 64 % 2), series, 128) for i in range(4096)][-1] > 40.0
+    True
+    """
+    if series.shape[0] == 0:
+        return 1.0
+    inflation = max(series[2], 1.0)
+    _add_value(value, series, every)
+    return inflation
 
 
 # -- correction of a statistic ----------------------------------------------------------------------------------

@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 from tamis._kernels import njit
 from tamis._shapes import state_error
 from tamis._validation import check_choice, check_number
-from tamis.drift.detector import Detector
+from tamis.dependence.autocorrelation import inflation_before
+from tamis.drift.detector import EVERY, Detector
 
 __all__ = ["ADWIN", "STATE_SIZE", "check_windows", "update_window"]
 
@@ -146,9 +147,10 @@ def _adwin(
     delta: float,
     every: int,
     two_sided: bool,
-    inflation: float,
+    series: Floats,
 ) -> int:
     for i in range(len(values)):
+        inflation = inflation_before(values[i], series, EVERY)
         if state[4] == 0.0:
             origin[0] = 1024.0 * np.rint(values[i] / 1024.0)
         change = _update(state, values[i] - origin[0], delta, every, inflation)
@@ -275,7 +277,7 @@ class ADWIN(Detector):
         check_windows(self.state[None])
 
     def _run(self, values: Floats) -> int:
-        how = self.delta, self.every, self.two_sided, self._inflation()
+        how = self.delta, self.every, self.two_sided, self._tracked
         return int(_adwin(values, self.state, self._origin, *how))
 
     _low, _high, _n_numbers = -np.inf, np.inf, STATE_SIZE

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._validation import check_number
-from tamis.drift.detector import Detector
+from tamis.dependence.autocorrelation import inflation_before
+from tamis.drift.detector import EVERY, Detector
 
 __all__ = ["DDM"]
 
@@ -27,10 +28,10 @@ _MIN_VALUES = 30
 
 
 @njit()
-def _ddm(values: Floats, state: Floats, drift: float, warning: float, inflation: float) -> int:
+def _ddm(values: Floats, state: Floats, drift: float, warning: float, series: Floats) -> int:
     """State: n, warning, p, then p and s at the minimum of their sum."""
-    wide = np.sqrt(inflation)
     for i in range(len(values)):
+        wide = np.sqrt(inflation_before(values[i], series, EVERY))
         state[0] += 1.0
         n = state[0]
         state[2] += (values[i] - state[2]) / n
@@ -102,5 +103,5 @@ class DDM(Detector):
         return np.array([0.0, 0.0, 0.0, np.inf, 0.0])
 
     def _run(self, values: Floats) -> int:
-        how = float(self.drift), float(self.warning), self._inflation()
+        how = float(self.drift), float(self.warning), self._tracked
         return int(_ddm(values, self.state, *how))

@@ -14,11 +14,11 @@ from tamis._atomic import atomically
 from tamis._guard import ThreadSafe
 from tamis._validation import Floats, as_numbers, check_choice, reject_masked, short_repr
 from tamis.base.html_repr import html_repr
-from tamis.dependence.autocorrelation import SERIES_SIZE, add_values
+from tamis.dependence.autocorrelation import SERIES_SIZE
 from tamis.errors import DataError
 
 DEPENDENCE = ("independent", "auto")
-_EVERY = 32  # values between two readings of the variance inflation
+EVERY = 32  # values between two readings of the variance inflation
 
 
 @runtime_checkable
@@ -83,7 +83,7 @@ class Detector(ThreadSafe, ABC):
 
     @abstractmethod
     def _run(self, values: Floats) -> int:
-        """Update the state with the values up to the first drift; return its index, or -1."""
+        """Update the state and the `_tracked` series up to the first drift; return its index, or -1."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_seen={self.n_seen}, in_warning={self.in_warning})"
@@ -111,9 +111,6 @@ class Detector(ThreadSafe, ABC):
     @property
     def variance_inflation(self) -> float:
         """Factor by which autocorrelation inflates the variance of means of the values; 1 if none was found."""
-        return self._inflation()
-
-    def _inflation(self) -> float:
         return 1.0 if self.dependence == "independent" else max(float(self._series[2]), 1.0)
 
     def reset(self) -> None:
@@ -125,20 +122,10 @@ class Detector(ThreadSafe, ABC):
         """Reset the state after a drift; the measured autocorrelation is retained."""
         self.state, self._one = self._initial_state(), np.zeros(1)
 
-    def _detect(self, values: Floats) -> int:
-        """Add values up to the first drift; return its index, or -1."""
-        if self.dependence == "independent":
-            return self._run(values)
-        start = 0
-        while start < len(values):
-            stop = start + _EVERY - int(self._series[0]) % _EVERY
-            part = values[start:stop]
-            at = self._run(part)
-            add_values(part if at < 0 else part[: at + 1], self._series, _EVERY)
-            if at >= 0:
-                return start + at
-            start = stop
-        return -1
+    @property
+    def _tracked(self) -> Floats:
+        """The series that the kernels update; empty if values are assumed independent."""
+        return self._series[:0] if self.dependence == "independent" else self._series
 
     def update(self, value: float) -> bool:
         """Add a value. If it raises, the detector is unchanged.
@@ -165,7 +152,7 @@ class Detector(ThreadSafe, ABC):
             series = series.copy()
         try:
             self._one[0] = value
-            if self._detect(self._one) < 0:
+            if self._run(self._one) < 0:
                 return False
             self._restart()
         except BaseException:
@@ -195,7 +182,7 @@ class Detector(ThreadSafe, ABC):
         return atomically(self, self._advance, numbers, in_parts=True)
 
     def _advance(self, values: Floats) -> int:
-        at = self._detect(values)
+        at = self._run(values)
         if at >= 0:
             self._restart()
         return at

@@ -40,7 +40,8 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._validation import check_choice
-from tamis.drift.detector import Detector
+from tamis.dependence.autocorrelation import inflation_before
+from tamis.drift.detector import EVERY, Detector
 
 __all__ = ["ECDD"]
 
@@ -85,10 +86,15 @@ def _reach(p: float, t: float, limits: Floats, halvings: float) -> float:
 
 
 @njit(allocates=False)
-def _step(x: float, t: float, state: Floats, at: int, limits: Floats, halvings: float) -> int:
-    """Add the t-th value to the chart p, Z at `state[at:]`; return 2 for a drift, 1 for a warning, else 0."""
+def _add(x: float, t: float, state: Floats, at: int) -> None:
+    """Add the t-th value to the chart p, Z at `state[at:]`."""
     state[at] += (x - state[at]) / t
     state[at + 1] += _WEIGHT * (x - state[at + 1])  # (1)
+
+
+@njit(allocates=False)
+def _event(t: float, state: Floats, at: int, limits: Floats, halvings: float) -> int:
+    """Return 2 for a drift, 1 for a warning, else 0, by the chart at `state[at:]` after its t-th value."""
     if t < _MIN_VALUES:
         return 0
     p, reach = state[at], _reach(state[at], t, limits, halvings)
@@ -98,26 +104,29 @@ def _step(x: float, t: float, state: Floats, at: int, limits: Floats, halvings: 
 
 
 @njit()
-def _ecdd(values: Floats, state: Floats, limits: Floats, given_last: int) -> int:
+def _ecdd(values: Floats, state: Floats, limits: Floats, series: Floats) -> int:
     """State: n, warning, p, Z, whether the last value was an error; then n, p, Z after a correct value, after an error.
 
-    `given_last`: 0 to skip the charts by the last value, 1 to update them, 2 to detect drifts by them.
+    The charts by the last value are updated if there is a series, and detect drifts once values are autocorrelated.
     """
     for i in range(len(values)):
         x = values[i]
+        inflation = inflation_before(x, series, EVERY)
         state[0] += 1.0
-        event = _step(x, state[0], state, 2, limits, 0.0)
-        if given_last > 0:
-            at, halvings = 5 if state[4] < 0.5 else 8, 0.0
+        chart, n, halvings = 2, state[0], 0.0
+        _add(x, n, state, chart)
+        if series.shape[0] > 0:
+            at = 5 if state[4] < 0.5 else 8
             state[at] += 1.0
-            n = state[8]
-            if at == 5 and n >= _MIN_VALUES and state[9] + _reach(state[9], n, limits, 0.0) >= 1.0:
-                # Errors follow errors so often that their chart cannot detect a rise: this one gets its false alarms.
-                halvings = min(np.log2(1.0 + n / state[5]), 1.0)
-            found_given = _step(x, state[at], state, at + 1, limits, halvings)
+            if inflation > 1.0:
+                chart, n, after_error = at + 1, state[at], state[8]
+                is_known = at == 5 and after_error >= _MIN_VALUES
+                if is_known and state[9] + _reach(state[9], after_error, limits, 0.0) >= 1.0:
+                    # The chart of values after an error cannot detect a rise: this one gets its false alarms.
+                    halvings = min(np.log2(1.0 + after_error / state[5]), 1.0)
+            _add(x, state[at], state, at + 1)
             state[4] = 1.0 if x >= 0.5 else 0.0
-            if given_last == 2:
-                event = found_given
+        event = _event(n, state, chart, limits, halvings)
         state[1] = 1.0 if event == 1 else 0.0
         if event == 2:
             return i
@@ -197,5 +206,4 @@ class ECDD(Detector):
     _n_numbers = 11
 
     def _run(self, values: Floats) -> int:
-        given_last = 0 if self.dependence == "independent" else 1 + (self._inflation() > 1.0)
-        return int(_ecdd(values, self.state, self._limits, given_last))
+        return int(_ecdd(values, self.state, self._limits, self._tracked))

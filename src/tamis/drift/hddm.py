@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._validation import check_choice, check_number
-from tamis.drift.detector import Detector
+from tamis.dependence.autocorrelation import inflation_before
+from tamis.drift.detector import EVERY, Detector
 
 __all__ = ["HDDMA", "HDDMW"]
 
@@ -36,11 +37,12 @@ Floats = NDArray[np.float64]
 
 @njit()
 def _hddm_a(
-    values: Floats, state: Floats, drift: float, warning: float, two_sided: bool, inflation: float
+    values: Floats, state: Floats, drift: float, warning: float, two_sided: bool, series: Floats
 ) -> int:
     """State: n, warning, mean, then n and mean of the prefixes of smallest and largest mean."""
-    bound = inflation * np.log(1.0 / drift) / 2.0
     for i in range(len(values)):
+        inflation = inflation_before(values[i], series, EVERY)
+        bound = inflation * np.log(1.0 / drift) / 2.0
         state[0] += 1.0
         n = state[0]
         state[2] += (values[i] - state[2]) / n
@@ -70,12 +72,13 @@ def _hddm_w(
     warning: float,
     two_sided: bool,
     rate: float,
-    inflation: float,
+    series: Floats,
 ) -> int:
     """State: n, warning, mean, D; then for rises and for falls: cut, mean1, D1, mean2, D2 (0 where there is none)."""
-    bound, bound_warning = inflation * np.log(1.0 / drift) / 2.0, inflation * np.log(1.0 / warning) / 2.0
     for i in range(len(values)):
         x = values[i]
+        inflation = inflation_before(x, series, EVERY)
+        bound, bound_warning = inflation * np.log(1.0 / drift) / 2.0, inflation * np.log(1.0 / warning) / 2.0
         state[0] += 1.0
         if state[0] == 1.0:
             state[2], state[3] = x, 1.0
@@ -171,7 +174,7 @@ class HDDMA(Detector):
     _n_numbers = 7
 
     def _run(self, values: Floats) -> int:
-        how = self.alpha, self.alpha_warning, self.two_sided, self._inflation()
+        how = self.alpha, self.alpha_warning, self.two_sided, self._tracked
         return int(_hddm_a(values, self.state, *how))
 
 
@@ -237,5 +240,5 @@ class HDDMW(Detector):
     _n_numbers = 14
 
     def _run(self, values: Floats) -> int:
-        how = self.alpha, self.alpha_warning, self.two_sided, self.rate, self._inflation()
+        how = self.alpha, self.alpha_warning, self.two_sided, self.rate, self._tracked
         return int(_hddm_w(values, self.state, *how))

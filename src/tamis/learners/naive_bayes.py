@@ -31,6 +31,7 @@ Errata and deviations, each with its reason:
 
 from __future__ import annotations
 
+import functools
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -115,12 +116,17 @@ class WeightedNaiveBayes(WeightedClassifier):
         _likelihoods_._columns (v) in [0, j) fixed  _likelihoods_._is_number (j) bool fill True fixed
         _likelihoods_._start (j+1) int fill its._start[-1]
         _likelihoods_._used (j) in [0, its._start[1:] - its._start[:-1]] fill 0  _likelihoods_._keys (m)
-        _likelihoods_._counts (m, c) float in [0, inf) fill 0  n_features_in_ (=j)
+        _likelihoods_._counts (m, c) float in [0, inf) fill 0  n_features_in_ (=j)  _restricted? fixed
     """
 
     window: int | None = parameter(integer("[1, 10000000]"), None, default=1000)
     _: KW_ONLY
     formulation: str = parameter("exponents", "roots", "printed", default="exponents")
+
+    @functools.cached_property
+    def _restricted(self) -> tuple[NDArray[np.intp], WeightedNaiveBayes] | None:
+        """Columns, and the model restricted to them, until the next update."""
+        return None
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -134,11 +140,12 @@ class WeightedNaiveBayes(WeightedClassifier):
 
     def _change_columns(self, change: str, columns: Any) -> None:
         super()._change_columns(change, columns)
-        self._likelihoods_._constants = None
+        self._likelihoods_._constants = self._restricted = None
 
     def _learn(self, rows: Floats, codes: Ints) -> None:
         self._weighting_.update(rows, codes)
         self._likelihoods_.update(rows, codes)
+        self._restricted = None
 
     # -- reading -------------------------------------------------------------------------------------------
 
@@ -203,11 +210,15 @@ class WeightedNaiveBayes(WeightedClassifier):
         WeightedNaiveBayes
             A model for rows of these columns. It shares the fitted state and must not be trained.
         """
+        if self._restricted is not None and np.array_equal(self._restricted[0], columns):
+            return self._restricted[1]
         view, weights = self._view_of(columns)
         view._likelihoods_ = self._likelihoods_.select(columns)
         view._likelihoods_.prepare(
             self._exponents(weights / weights.max()) if weights.any() else np.ones_like(weights)
         )
+        view._restricted = None
+        self._restricted = columns, view
         return view
 
 

@@ -10,11 +10,12 @@ cannot grow is fitted again to the last rows.
 from __future__ import annotations
 
 import copy
+import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field
-from itertools import chain
+from itertools import accumulate, chain
 from operator import itemgetter
 from typing import Any, Self
 
@@ -397,9 +398,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
             If so, with the name and the value.
         """
         check_parameters(self)
-        names, values, _ = named_cells([row])
-        if not np.isfinite(values).all():
-            reject_nonfinite(values[None], list(map(str, names)), allow_nan=self._accepts_nan)
+        check_cells(row, allow_nan=self._accepts_nan)
         if isinstance(self.estimator, StreamPipeline):
             check_label(
                 y, type(self).__name__, numbers=is_regression_learner(self._selector, self.estimator.learner)
@@ -719,7 +718,17 @@ def named_cells(rows: list[dict[Any, Any]]) -> tuple[list[Any], Floats, Ints]:
             {name: _as_float(name, value) for name, value in row.items() if value is not None} for row in rows
         ]
         values = np.array([value for row in rows for value in row.values()])
-    return list(chain.from_iterable(rows)), values, np.cumsum([0, *map(len, rows)])
+    ends = np.fromiter(accumulate(map(len, rows), initial=0), np.int64, len(rows) + 1)
+    return list(chain.from_iterable(rows)), values, ends
+
+
+def check_cells(row: dict[Any, Any], *, allow_nan: bool) -> None:
+    """Raise if a value of a row is not a number, or infinite (or NaN, unless allowed)."""
+    if set(map(type, row.values())) == {float} and math.isfinite(sum(row.values())):
+        return  # a sum is finite only if all its terms are
+    names, values, _ = named_cells([row])
+    if not np.isfinite(values).all():
+        reject_nonfinite(values[None], list(map(str, names)), allow_nan=allow_nan)
 
 
 def _numbers(rows: Iterable[Iterable[Any]]) -> Floats | None:

@@ -192,9 +192,15 @@ class MaskedLearner:
         return type(self)(clone(self.model), self.classes, self.masking)
 
     def view(
-        self, X: Rows, mask: Mask | None, support: NDArray[np.intp] | None, scale: RunningScale | None
+        self,
+        X: Rows,
+        mask: Mask | None,
+        support: NDArray[np.intp] | None,
+        scale: RunningScale | None,
+        *,
+        predicts: bool = True,
     ) -> View:
-        """Return the learner's view of a batch; without a mask, all columns.
+        """Return the learner's view of a batch; without a mask, all columns. It `predicts`, or is only learned.
 
         Sparse rows are converted for a learner that requires dense ones, up to 128 MB.
         """
@@ -207,11 +213,13 @@ class MaskedLearner:
         rows = X if scale is None else self._at_mean(scale.transform(X))
         if mask is None or support is None or self.way == "columns":
             return View(rows, rows, self.model, None if mask is None else support)
+        learned = rows if self.accepts_nan else self._impute_unselected(rows, mask)
+        if not predicts:
+            return View(learned, learned, self.model, support)
         asked = rows[:, support] if sp.issparse(rows) else rows.take(support, axis=1)
         predictor = (
             restrict_columns(self.model, support) if self.n_known_classes and len(support) else self.model
         )
-        learned = rows if self.accepts_nan else self._impute_unselected(rows, mask)
         return View(learned, asked, predictor, support)
 
     def _at_mean(self, rows: Rows) -> Rows:
@@ -339,7 +347,9 @@ class MaskedLearner:
 
     def swap(self, other: MaskedLearner) -> None:
         """Exchange the state with another learner of the same kind; the models stay the same objects."""
-        self.model.__dict__, other.model.__dict__ = other.model.__dict__, self.model.__dict__
+        mine, its = vars(self.model).copy(), vars(other.model).copy()
+        _set_attributes(self.model, its)
+        _set_attributes(other.model, mine)
         for name in self._kept:
             if name not in ("model", "restarts"):
                 ours, theirs = getattr(self, name), getattr(other, name)
@@ -357,7 +367,7 @@ class MaskedLearner:
 
     def reset(self) -> None:
         """Reset the model to its unfitted state; it stays the same object."""
-        self.model.__dict__ = clone(self.model).__dict__
+        _set_attributes(self.model, vars(clone(self.model)))
         self.n_known_classes = 0
         self._rows_of_class = np.zeros_like(self._rows_of_class)
 
@@ -366,6 +376,12 @@ class MaskedLearner:
         self._masker = Masker(self._masker.blank)
 
     _kept: tuple[str, ...] = ("model", "classes", "n_known_classes", "restarts", "_rows_of_class")
+
+
+def _set_attributes(model: Any, attributes: dict[str, Any]) -> None:
+    """Replace the attributes of a model in its own dict, which a snapshot restores."""
+    vars(model).clear()
+    vars(model).update(attributes)
 
 
 class MaskedRegressor(MaskedLearner):

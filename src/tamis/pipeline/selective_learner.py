@@ -11,6 +11,7 @@ The first batch trains both: the learner then uses all features, and the scaler 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
@@ -102,7 +103,8 @@ class SelectiveLearner:
     _state_spec = Shapes("""
         n_features (=f)  n_features in [0, 2**31)  n_seen in [0, 2**53)  replays in [0, 2**53)
         challenges in [0, 2**53)  failures in [0, 2**53)
-        mask? (f) bool  support? (s) in [0, n_features)  replay.batches[][0] (R, f)  replay.batches[][1] (R) labels
+        mask? (f) bool  support? (s) in [0, n_features)  replay.batches fixed
+        replay.batches[][0] (R, f)  replay.batches[][1] (R) labels
     """)
 
     def __init__(
@@ -127,6 +129,11 @@ class SelectiveLearner:
         self.is_started = False  # whether the first batch was processed
         self.n_features, self.n_seen, self.is_sparse = 0, 0, False  # of the rows
 
+    @functools.cached_property
+    def accepts_nan(self) -> bool:
+        """Whether the model that gets all rows, the selector or without one the learner, accepts missing values."""
+        return accepts_nan(self.learner.model if self.selector is None else self.selector)
+
     def begin(self, n_features: int, *, is_sparse: bool, categorical: Sequence[int] = ()) -> None:
         """Create the state that depends on the features, before the first batch."""
         self.n_features, self.is_sparse = n_features, is_sparse
@@ -149,7 +156,7 @@ class SelectiveLearner:
             self.update_scale(X)
             self.learn_first(X, y, classes, declared)
             return
-        view = self.view(X)
+        view = self.learner.view(X, self.mask, self.support, self.scale, predicts=self.candidate is not None)
         self.update_selector(X, y)
         self.update_learner(view, X, y, classes, renewed=self.select())
         self.update_scale(X)
@@ -289,7 +296,7 @@ class SelectiveLearner:
         learner both accept NaN, it is not the reason.
         """
         takes = self.scale is not None or accepts_nan(self.learner.model)  # scaling replaces NaN by the mean
-        takes = takes and (self.selector is None or accepts_nan(self.selector))
+        takes = takes and (self.selector is None or self.accepts_nan)
         is_masked = self.mask is not None and self.support is not None and not isinstance(error, DataError)
         seen: Any = Masker().mask(X, self.mask, self.support) if is_masked else X  # type: ignore[arg-type]
         reject_nonfinite(seen, names, allow_nan=takes)

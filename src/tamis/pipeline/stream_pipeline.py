@@ -21,7 +21,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._atomic import atomically, deliver_signals
+from tamis._atomic import Snapshot, atomically, deliver_signals
 from tamis._guard import ThreadSafe
 from tamis._validation import (
     Array,
@@ -239,8 +239,13 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
         check_parameters(self)
         raw, X, names = self._split(X, forget=forget)
         y = as_column(y, X.shape[0], type(self).__name__)
-        # The update is made in copies.
-        atomically(self, self._partial_fit, X, raw, names, y, classes, forget, from_scratch=True)
+        # Models whose state Python cannot see are updated in a copy.
+        n_rows = X.shape[0] + sum(len(labels) for _, labels in vars(self).get("_waiting", ()))
+        before = None if forget else Snapshot(self, n_rows=n_rows)
+        in_place = before is not None and before.is_complete
+        atomically(
+            self, self._partial_fit, X, raw, names, y, classes, forget, in_place, from_scratch=True, before=before
+        )  # fmt: skip
         return self
 
     def _partial_fit(
@@ -251,13 +256,14 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
         y: Array,
         classes: Any,
         forget: bool,
+        in_place: bool,
     ) -> None:
         if forget:
             self._forget()
             self.__dict__.pop("_models", None)
         if not hasattr(self, "_models"):
             self._begin(X, raw, names, classes)
-        self._learn(self._convert(X, raw, names, learn=True), y)
+        self._learn(self._convert(X, raw, names, learn=True), y, in_place)
 
     def _split(self, X: Any, *, forget: bool = False) -> tuple[dict[int, list[Any]], Rows, list[str] | None]:
         """Return the categories of a frame, by feature, its numbers, and the names; an array contains codes."""
@@ -320,13 +326,13 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
             return self.learner
         return default_learner(numbers=is_regression_learner(self.selector, None))
 
-    def _learn(self, X: Rows, y: Array) -> None:
-        """Update a copy of the models with complete batches, and another copy with the remaining rows."""
+    def _learn(self, X: Rows, y: Array, in_place: bool) -> None:
+        """Update the models, or a copy of them, with complete batches, and another copy with the remaining rows."""
         y = as_target(y) if self._models.numbers else y.copy()
         rows = concatenate_rows([*(X for X, _ in self._waiting), X])
         labels = concatenate_labels([*(y for _, y in self._waiting), y])
         whole = len(labels) - len(labels) % self.batch_size
-        models = deepcopy(self._models) if whole else self._models
+        models = self._models if in_place or not whole else deepcopy(self._models)
         for at in range(0, whole, self.batch_size):
             deliver_signals()
             self._learn_batch(models, rows[at : at + self.batch_size], labels[at : at + self.batch_size])
@@ -379,14 +385,19 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
             _ahead[self] = self._ahead_of(self._models, self._waiting)
         return _ahead[self]
 
+    def __copy__(self) -> Self:
+        twin: Self = super().__copy__()
+        if hasattr(twin, "_models"):  # which are updated in place
+            twin._models = deepcopy(twin._models)
+        return twin
+
     # -- rows ----------------------------------------------------------------------------------------------
 
     def _convert(self, X: Rows, raw: dict[int, list[Any]], names: list[str] | None, *, learn: bool) -> Rows:
         """Return coded rows in the format of the first ones, dense or sparse; raise if they do not match."""
         check_columns(type(self).__name__, X, names, self.n_features_in_, self._names())
         X = self._encode(X, raw, learn=learn)
-        first = self._learner() if self.selector is None else self.selector  # decides on NaN
-        reject_nonfinite(X, self._names(), allow_nan=get_tags(first).input_tags.allow_nan)
+        reject_nonfinite(X, self._names(), allow_nan=self._models.accepts_nan)
         if sp.issparse(X) == self.is_sparse_:
             return X
         return sp.csr_matrix(X) if self.is_sparse_ else X.toarray()

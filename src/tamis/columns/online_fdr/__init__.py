@@ -11,6 +11,7 @@ rule                    level of test t                                         
 `AlphaSpending`         alpha g(t)                                                          Foster, Stine (2008)
 `LOND`                  alpha g(t) (D + 1), D rejections so far                             Javanmard, Montanari (2015)
 `ELOND`                 (kappa a)^(1 / (1 - kappa)), a the level of LOND                    Xu, Ramdas (2024)
+`ClosedELOND`           as e-LOND, with the evidence of all earlier tests (e-closure)        Xu, Fischer, Ramdas (2026)
 `ELORD`                 levels for e-values; a rejection reallocates the remainder          Zhang et al. (2025)
 `ESAFFRON`              as ELORD; promising tests cost nothing                              Zhang et al. (2025)
 `SCORE`                 as ELORD; a rejection is refunded its overshoot                     Kuang et al. (2026)
@@ -24,7 +25,7 @@ tau_j is the time of the j-th rejection, and g a decreasing sequence with a sum 
 Guarantees at level alpha, for p-values that are valid given the past:
 
 * `AlphaSpending` bounds the probability of any false rejection, and `ELOND` the false discovery rate (FDR), under any
-  dependence between the tests;
+  dependence between the tests; `ClosedELOND` bounds the FDR at any stopping time, and rejects all that `ELOND` rejects;
 * `LOND` bounds the FDR if the tests are positively dependent;
 * `ELORD`, `ESAFFRON` and `SCORE` bound the FDR even if tests depend on the past;
 * `LORDPlusPlus`, `SAFFRON` and `ADDIS` bound the FDR if the tests are independent;
@@ -34,9 +35,14 @@ Guarantees at level alpha, for p-values that are valid given the past:
 `ADDIS` also requires p-values that are uniform below tau under the null hypothesis. Those of columns with one or two
 ones and a rare class are not (measurements: docs/alpha_investing.md).
 
-`AlphaSpending` and `ELOND` require only marginally valid p-values. A false rejection is a column that is irrelevant
-given those selected before it. A correlated column may be relevant in this sense although its true coefficient is 0;
-none of the rules bounds the proportion of such columns (measurements: docs/alpha_investing.md).
+`AlphaSpending`, `ELOND` and `ClosedELOND` require only marginally valid p-values. A false rejection is a column that is
+irrelevant given those selected before it. A correlated column may be relevant in this sense although its true
+coefficient is 0; none of the rules bounds the proportion of such columns (measurements: docs/alpha_investing.md).
+
+Tests may have weights, for those who expect more of some columns: a test of weight w is tested at, and costs, the level
+of w tests of weight 1 in a row. For the sums over g that is the sum over w places (linear between integers), on a clock
+that ticks w times; for a wealth, the part that w tests would spend. Each budget is thus spent at most once, for any
+weights and any number of tests: their mean need not be 1. The guarantees hold if weights do not depend on the p-values.
 
 Errata and deviations, each with its reason:
 
@@ -56,6 +62,7 @@ from typing import Any
 from sklearn.base import clone
 
 from tamis._validation import check_number
+from tamis.columns.online_fdr.closed import ClosedELOND
 from tamis.columns.online_fdr.e_values import ELORD, ESAFFRON, SCORE
 from tamis.columns.online_fdr.lord import ELOND, LOND, AlphaSpending, LORDPlusPlus
 from tamis.columns.online_fdr.rule import SpendingRule
@@ -73,6 +80,7 @@ __all__ = [
     "SCORE",
     "AlphaSpending",
     "AlphaWealth",
+    "ClosedELOND",
     "InformationInvesting",
     "LORDPlusPlus",
     "SpendingRule",
@@ -81,8 +89,8 @@ __all__ = [
 
 RULES: dict[str, type[Any]] = {
     "alpha-investing": AlphaWealth, "information-investing": InformationInvesting, "alpha-spending": AlphaSpending,
-    "lond": LOND, "e-lond": ELOND, "e-lord": ELORD, "e-saffron": ESAFFRON, "score": SCORE,
-    "lord++": LORDPlusPlus, "saffron": SAFFRON, "addis": ADDIS,
+    "lond": LOND, "e-lond": ELOND, "closed-e-lond": ClosedELOND, "e-lord": ELORD, "e-saffron": ESAFFRON,
+    "score": SCORE, "lord++": LORDPlusPlus, "saffron": SAFFRON, "addis": ADDIS,
 }  # fmt: skip
 
 

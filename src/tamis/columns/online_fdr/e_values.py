@@ -113,40 +113,42 @@ class ELORD(ChargingRule):
     def _log_e(self, log_p: Floats) -> Floats:
         return math.log(self.kappa) + (self.kappa - 1.0) * log_p
 
-    def _parts(self, m: int) -> Floats:
+    def _parts(self, m: int, weight: Floats | None) -> Floats:
         """Return w_t of (6) for the next m tests as long as none rejects, in (0, 1)."""
         n_tests = 1 if self.n_tests is None else int(self.n_tests)
         places = np.arange(self.n_tested_ + 1, self.n_tested_ + m + 1)
         accepted = (places - 1 - self.n_rejected_).astype(np.float64)
         first = np.minimum(2.5 / np.maximum(n_tests, places), 0.5)
-        return first * (1.0 + 0.5**self.n_rejected_ - np.exp2(-accepted))
+        parts: Floats = first * (1.0 + 0.5**self.n_rejected_ - np.exp2(-accepted))
+        return parts if weight is None else -np.expm1(weight * np.log1p(-parts))
 
-    def _remaining_budget(self, log_p: Floats) -> Floats:
+    def _remaining_budget(self, log_p: Floats, weight: Floats | None) -> Floats:
         """Return B_t of (6) at each of the next tests and after the last."""
         # Multiplied in this order, so that any batching gives the same bits.
-        factors = 1.0 - self._parts(len(log_p)) * self._ticks(log_p)
+        factors = 1.0 - self._parts(len(log_p), weight) * self._ticks(log_p)
         return np.cumprod(np.concatenate([[self.left_], factors]))
 
-    def _levels(self, log_p: Floats) -> Floats:
+    def _levels(self, log_p: Floats, weight: Floats | None) -> Floats:
         """Return (5), or (6) for a known number of tests."""
         if self.n_tests is not None:
             scale = (self.n_rejected_ + 1) * self._share()
-            return np.minimum(scale * self._parts(len(log_p)) * self._remaining_budget(log_p)[:-1], self._cap)
-        k = self._clocks(log_p) + _SPREAD
+            left = self._remaining_budget(log_p, weight)[:-1]
+            return np.minimum(scale * self._parts(len(log_p), weight) * left, self._cap)
+        k, w = self._clocks(log_p, weight) + _SPREAD, 1.0 if weight is None else weight
         scale = (self.n_rejected_ + 1) * self.budget_ * self._share() * np.log(self.n_before_ + _SPREAD)
-        # 1 / log k - 1 / log(k + 1), without cancellation
-        return np.minimum(scale * np.log1p(1.0 / k) / (np.log(k) * np.log(k + 1.0)), self._cap)
+        # 1 / log k - 1 / log(k + w), without cancellation
+        return np.minimum(scale * np.log1p(w / k) / (np.log(k) * np.log(k + w)), self._cap)
 
-    def skip(self, log_p: Floats) -> None:
+    def skip(self, log_p: Floats, weight: Floats | None = None) -> None:
         """Record tests that did not reject."""
-        left = float(self._remaining_budget(log_p)[-1])
-        super().skip(log_p)
+        left = float(self._remaining_budget(log_p, weight)[-1])
+        super().skip(log_p, weight)
         self.left_ = left
         self.n_tested_ += len(log_p)
 
-    def levels(self, log_p: Floats) -> Floats:
+    def levels(self, log_p: Floats, weight: Floats | None = None) -> Floats:
         """Return the log levels of the next tests as long as none rejects."""
-        return (math.log(self.kappa) + super().levels(log_p)) / (1.0 - self.kappa)
+        return (math.log(self.kappa) + super().levels(log_p, weight)) / (1.0 - self.kappa)
 
     def _costs(self, levels: Floats, log_p: Floats) -> Floats:
         # C_t / (R + 1)
@@ -156,11 +158,10 @@ class ELORD(ChargingRule):
         """Return C_t of a test that rejects."""
         return a
 
-    def _reject(self, log_p: float) -> None:
-        one = np.array([log_p])
-        cost = self._rejection_cost(float(self._levels(one)[0]), float(self._log_e(one)[0]))
+    def _reject(self, log_p: Floats, weight: Floats | None) -> None:
+        cost = self._rejection_cost(float(self._levels(log_p, weight)[0]), float(self._log_e(log_p)[0]))
         self.spent_ = min(self.spent_ + cost / (self.n_rejected_ + 1), float(self.alpha))
-        self.clock_ += int(self._ticks(one)[0])
+        self._advance(log_p, weight)
         self.budget_, self.n_before_, self.n_rejected_ = self.wealth_, self.clock_, self.n_rejected_ + 1
         self.left_ = self.wealth_
         self.n_tested_ += 1

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tamis._validation import Floats, Ints, check_number
 from tamis.columns.online_fdr.rule import ChargingRule
 
+Gamma = Callable[[Ints], Floats]
 _PART = 1 << 18  # ages processed together
 
 
@@ -36,11 +40,32 @@ def gamma_power(ages: Ints) -> Floats:
     return 0.4374901658 * ages.astype(np.float64) ** -1.6
 
 
+@functools.lru_cache(maxsize=8)
+def _sums(gamma: Gamma, n: int) -> Floats:
+    return np.concatenate([[0.0], np.cumsum(gamma(np.arange(1, n + 1)))])
+
+
+def share(gamma: Gamma, before: Floats, weight: Floats) -> Floats:
+    """Return the sum of a sequence from `before` to `before + weight`, linear between integers.
+
+    Examples
+    --------
+    >>> share(gamma_power, np.array([0.0, 0.5]), np.array([1.0, 1.0])).round(6)
+    array([0.43749 , 0.290904])
+    """
+    after = before + weight
+    sums = _sums(gamma, 1 << int(after.max(initial=1.0)).bit_length())
+    places = np.arange(len(sums))
+    shares: Floats = np.interp(after, places, sums) - np.interp(before, places, sums)
+    return shares
+
+
 class DecayingSumRule(ChargingRule):
     """Rules whose level is a sum over past rejections, each decaying with the time since, on a common clock.
 
     The level is built from sum_j weight_j g(age_j), where age_j is 1 plus the ticks since rejection j (j = 0: since
-    the start), and a test that does not reject ticks where `_ticks` is True.
+    the start), and a test that does not reject ticks where `_ticks` is True. A test of weight w has the sum of g over w
+    places, and ticks w times.
     """
 
     initial_wealth: float | None
@@ -52,7 +77,7 @@ class DecayingSumRule(ChargingRule):
         super().start()
         if self.initial_wealth is not None:
             check_number("initial_wealth", self.initial_wealth, low=0, high=self.alpha, open_low=True)
-        self.rejection_times_: tuple[int, ...] = (0,)
+        self.rejection_times_: tuple[int | float, ...] = (0,)
         return self
 
     @property
@@ -72,26 +97,30 @@ class DecayingSumRule(ChargingRule):
         weights[1:2] -= self._initial_wealth
         return weights
 
-    def _fade(self, ages: Ints) -> Floats:
+    _gamma: ClassVar[Gamma] = staticmethod(gamma_power)
+
+    def _fade(self, ages: NDArray[Any], weight: Floats | None) -> Floats:
         """Return g of the ages, shape (m, n_times)."""
-        return gamma_power(ages)
+        return self._gamma(ages) if weight is None else share(self._gamma, ages - 1.0, weight[:, None])
 
     def _from_sum(self, total: Floats) -> Floats:
         return total
 
-    def _levels(self, log_p: Floats) -> Floats:
-        clock, times, weights = self._clocks(log_p), np.array(self.rejection_times_), self._weights()
+    def _levels(self, log_p: Floats, weight: Floats | None) -> Floats:
+        clock, times = self._clocks(log_p, weight), np.array(self.rejection_times_)
+        weights = self._weights()
         total = np.empty(len(log_p))
         width = max(1, _PART // len(times))
         for start in range(0, len(total), width):
             part = slice(start, start + width)
-            total[part] = self._fade(clock[part, None] + 1 - times) @ weights
+            own = None if weight is None else weight[part]
+            total[part] = self._fade(clock[part, None] + 1 - times, own) @ weights
         return self._from_sum(total)
 
-    def _reject(self, log_p: float) -> None:
-        one = np.array([log_p])
-        self.spent_ += float(self._rejection_cost(self._levels(one))[0])
-        self.clock_ += self._rejection_ticks
+    def _reject(self, log_p: Floats, weight: Floats | None) -> None:
+        self.spent_ += float(self._rejection_cost(self._levels(log_p, weight))[0])
+        if self._rejection_ticks:
+            self.clock_ += 1 if weight is None else float(weight[0])
         self.rejection_times_ = (*self.rejection_times_, self.clock_)
 
     def _rejection_cost(self, levels: Floats) -> Floats:
@@ -130,8 +159,8 @@ class AlphaSpending(DecayingSumRule):
     def _weights(self) -> Floats:
         return np.array([float(self.alpha)])
 
-    def _reject(self, log_p: float) -> None:
-        self.skip(np.array([log_p]))
+    def _reject(self, log_p: Floats, weight: Floats | None) -> None:
+        self.skip(log_p, weight)
         self.n_rejected_ += 1
 
     def start(self) -> Self:
@@ -241,8 +270,10 @@ class LORDPlusPlus(DecayingSumRule):
     def _check(self) -> None:
         check_number("decay", self.decay, low=0, high=1, open_low=True)
 
-    def _fade(self, ages: Ints) -> Floats:
-        g = gamma_lord(ages)
+    _gamma = staticmethod(gamma_lord)
+
+    def _fade(self, ages: NDArray[Any], weight: Floats | None) -> Floats:
+        g = super()._fade(ages, weight)
         if self.decay < 1.0:
             weight = float(self.decay) ** ages.astype(np.float64)
             weight[:, 0] = weight[:, 1] if ages.shape[1] > 1 else 1.0  # d^(t - min(tau_1, t))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 
-from tamis._validation import Floats, Ints, Mask, check_number
+from tamis._validation import Floats, Mask, check_number
 
 _PART = 1 << 16  # tests processed together
 
@@ -21,6 +22,9 @@ class SpendingRule(BaseEstimator, ABC):  # type: ignore[misc]
     tests at once, as long as none of them rejects. State is replaced, never changed in place, so a shallow copy is a
     snapshot.
 
+    Tests may have weights, positive numbers that do not depend on their p-values: a test of weight w gets, and costs,
+    the budget of w tests of weight 1 in a row.
+
     Attributes
     ----------
     wealth_ : float
@@ -28,6 +32,7 @@ class SpendingRule(BaseEstimator, ABC):  # type: ignore[misc]
     """
 
     wealth_: float
+    weighted = False  # whether the methods take weights
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -39,13 +44,15 @@ class SpendingRule(BaseEstimator, ABC):  # type: ignore[misc]
         """Validate the parameters and reset."""
 
     @abstractmethod
-    def levels(self, log_p: Floats) -> Floats:
+    def levels(self, log_p: Floats, weight: Floats | None = None) -> Floats:
         """Return the log levels of the next tests as long as none rejects, from their log p-values.
 
         Parameters
         ----------
         log_p : ndarray of shape (m,), float64
             The level of a test never depends on its own p-value or on later ones.
+        weight : ndarray of shape (m,), float64, optional
+            Weights of the tests; pass them for all tests or for none.
 
         Returns
         -------
@@ -53,23 +60,33 @@ class SpendingRule(BaseEstimator, ABC):  # type: ignore[misc]
         """
 
     @abstractmethod
-    def wealths(self, log_p: Floats) -> Floats:
+    def wealths(self, log_p: Floats, weight: Floats | None = None) -> Floats:
         """Return the wealth after each of these tests if none of them rejects, shape (m,)."""
 
     @abstractmethod
-    def skip(self, log_p: Floats) -> None:
+    def skip(self, log_p: Floats, weight: Floats | None = None) -> None:
         """Record tests that did not reject."""
 
     @abstractmethod
-    def _reject(self, log_p: float) -> None:
-        """Record a test that rejected."""
+    def _reject(self, log_p: Floats, weight: Floats | None) -> None:
+        """Record a test that rejected; arrays of one element."""
 
-    def level(self) -> float:
-        """Return the log level of the next test."""
+    def level(self, weight: float | None = None) -> float:
+        """Return the log level of the next test.
+
+        Parameters
+        ----------
+        weight : float, optional
+            Its weight.
+
+        Returns
+        -------
+        float
+        """
         with np.errstate(divide="ignore"):  # a wealth near 0 gives a level near 0
-            return float(self.levels(np.zeros(1))[0])
+            return float(self.levels(np.zeros(1), *_array(weight))[0])
 
-    def update(self, rejected: bool, log_p: float) -> None:
+    def update(self, rejected: bool, log_p: float, weight: float | None = None) -> None:
         """Record the outcome of the next test.
 
         Parameters
@@ -77,19 +94,24 @@ class SpendingRule(BaseEstimator, ABC):  # type: ignore[misc]
         rejected : bool
         log_p : float
             Its log p-value.
+        weight : float, optional
+            Its weight.
         """
+        one = np.array([float(log_p)])
         if rejected:
-            self._reject(float(log_p))
+            self._reject(one, *(_array(weight) or (None,)))
         else:
-            self.skip(np.array([float(log_p)]))
+            self.skip(one, *_array(weight))
 
-    def decide(self, log_p: Floats) -> Mask:
+    def decide(self, log_p: Floats, weight: Floats | None = None) -> Mask:
         """Test p-values in order.
 
         Parameters
         ----------
         log_p : ndarray of shape (m,), float64
             Their logarithms.
+        weight : ndarray of shape (m,), float64, optional
+            Their weights.
 
         Returns
         -------
@@ -107,22 +129,29 @@ class SpendingRule(BaseEstimator, ABC):  # type: ignore[misc]
         start, width = 0, 64
         while start < len(log_p):
             part = log_p[start : start + width]
+            own = () if weight is None else (weight[start : start + width],)
             with np.errstate(divide="ignore"):
-                hits = np.flatnonzero(part <= self.levels(part))
+                hits = np.flatnonzero(part <= self.levels(part, *own))
             n = int(hits[0]) if len(hits) else len(part)
-            self.skip(part[:n])
+            self.skip(part[:n], *(one[:n] for one in own))
             if len(hits):
-                self._reject(float(part[n]))
+                self.update(True, part[n], *(one[n] for one in own))
                 rejected[start + n] = True
             width = 64 if len(hits) else min(2 * width, _PART)
             start += n + 1 if len(hits) else n
         return rejected
 
 
+def _array(weight: float | None) -> tuple[Floats, ...]:
+    return () if weight is None else (np.array([float(weight)]),)
+
+
 class ChargingRule(SpendingRule):
-    """A rule that charges tests to alpha, on a clock that only some of them advance."""
+    """A rule that charges tests to alpha, on a clock that only some of them advance, by their weight."""
 
     alpha: float
+    weighted = True
+    clock_: int | float
 
     def start(self) -> Self:
         """Validate the parameters and reset."""
@@ -141,7 +170,7 @@ class ChargingRule(SpendingRule):
         return float(self.alpha) - self.spent_
 
     @abstractmethod
-    def _levels(self, log_p: Floats) -> Floats:
+    def _levels(self, log_p: Floats, weight: Floats | None) -> Floats:
         """Return the levels of the next tests as long as none rejects."""
 
     def _ticks(self, log_p: Floats) -> Mask:
@@ -152,20 +181,28 @@ class ChargingRule(SpendingRule):
         """Return the contribution of each test without rejection to the estimate of the false discoveries."""
         return levels
 
-    def _clocks(self, log_p: Floats) -> Ints:
+    def _clocks(self, log_p: Floats, weight: Floats | None) -> NDArray[Any]:
         """Return the clock at each of the next tests."""
-        return self.clock_ + np.cumsum(np.concatenate([[0], self._ticks(log_p)[:-1]]), dtype=np.int64)
+        ticks = self._ticks(log_p)[:-1]
+        if weight is None:
+            return self.clock_ + np.cumsum(np.concatenate([[0], ticks]), dtype=np.int64)
+        # Summed in this order, so that any batching gives the same bits.
+        return np.cumsum(np.concatenate([[self.clock_], ticks * weight[:-1]]))
 
-    def levels(self, log_p: Floats) -> Floats:
+    def _advance(self, log_p: Floats, weight: Floats | None) -> None:
+        last = self._ticks(log_p)[-1:] * (1 if weight is None else weight[-1:])
+        self.clock_ = (self._clocks(log_p, weight)[-1:] + last).sum().item() if len(log_p) else self.clock_
+
+    def levels(self, log_p: Floats, weight: Floats | None = None) -> Floats:
         """Return the log levels of the next tests as long as none rejects."""
-        return np.log(self._levels(log_p))
+        return np.log(self._levels(log_p, weight))
 
-    def wealths(self, log_p: Floats) -> Floats:
+    def wealths(self, log_p: Floats, weight: Floats | None = None) -> Floats:
         """Return the wealth after each of these tests if none of them rejects."""
-        costs = self._costs(self._levels(log_p), log_p)
+        costs = self._costs(self._levels(log_p, weight), log_p)
         return self.wealth_ - np.cumsum(costs)
 
-    def skip(self, log_p: Floats) -> None:
+    def skip(self, log_p: Floats, weight: Floats | None = None) -> None:
         """Record tests that did not reject."""
-        self.spent_ += float(self._costs(self._levels(log_p), log_p).sum())
-        self.clock_ += int(np.count_nonzero(self._ticks(log_p)))
+        self.spent_ += float(self._costs(self._levels(log_p, weight), log_p).sum())
+        self._advance(log_p, weight)

@@ -46,6 +46,8 @@ class AlphaWealth(SpendingRule):
     (0.25, 0.0625)
     """
 
+    weighted = True
+
     initial_wealth: float = 0.5
     payout: float = 0.5
 
@@ -54,30 +56,39 @@ class AlphaWealth(SpendingRule):
         check_number("initial_wealth", self.initial_wealth, low=0, high=1, open_low=True)
         check_number("payout", self.payout, low=0, high=1, open_high=True)
         self.wealth_ = float(self.initial_wealth)
-        self.n_tests_ = 0
+        self.n_tests_: int | float = 0
         return self
 
-    def wealths(self, log_p: Floats) -> Floats:
+    def _kept(self, n: int, weight: Floats | None) -> Floats:
+        """Return the part of w that each of the next tests leaves: 1 - 1 / (2 i), of w tests at their mean place."""
+        if weight is None:
+            return 1.0 - 1.0 / (2.0 * np.arange(self.n_tests_ + 1, self.n_tests_ + n + 1))
+        before = np.cumsum(np.concatenate([[self.n_tests_], weight[:-1]]))
+        return np.exp(weight * np.log1p(-0.5 / (before + 0.5 * (1.0 + weight))))
+
+    def wealths(self, log_p: Floats, weight: Floats | None = None) -> Floats:
         """Return w after each of these tests if none of them rejects."""
-        places = np.arange(self.n_tests_ + 1, self.n_tests_ + len(log_p) + 1)
-        # w - w / (2 i) for each, in this order, so that any batching gives the same bits
-        factors = np.concatenate([[self.wealth_], 1.0 - 1.0 / (2.0 * places)])
-        return np.cumprod(factors)[1:]
+        # Multiplied in this order, so that any batching gives the same bits.
+        return np.cumprod(np.concatenate([[self.wealth_], self._kept(len(log_p), weight)]))[1:]
 
-    def levels(self, log_p: Floats) -> Floats:
+    def levels(self, log_p: Floats, weight: Floats | None = None) -> Floats:
         """Return log w_i / (2 i) for the next tests as long as none rejects."""
-        places = np.arange(self.n_tests_ + 1, self.n_tests_ + len(log_p) + 1)
-        before = np.concatenate([[self.wealth_], self.wealths(log_p)[:-1]])
-        return np.log(before / (2.0 * places))
+        before = np.concatenate([[self.wealth_], self.wealths(log_p, weight)[:-1]])
+        if weight is None:
+            return np.log(before / (2.0 * np.arange(self.n_tests_ + 1, self.n_tests_ + len(log_p) + 1)))
+        return np.log(before * (1.0 - self._kept(len(log_p), weight)))
 
-    def skip(self, log_p: Floats) -> None:
+    def skip(self, log_p: Floats, weight: Floats | None = None) -> None:
         """Record tests that did not reject."""
         if len(log_p):
-            self.wealth_ = float(self.wealths(log_p)[-1])
-            self.n_tests_ += len(log_p)
+            self.wealth_ = float(self.wealths(log_p, weight)[-1])
+            self._count(len(log_p), weight)
 
-    def _reject(self, log_p: float) -> None:
-        self.skip(np.array([log_p]))
+    def _count(self, n: int, weight: Floats | None) -> None:
+        self.n_tests_ += n if weight is None else float(weight.sum())
+
+    def _reject(self, log_p: Floats, weight: Floats | None) -> None:
+        self.skip(log_p, weight)
         self.wealth_ += float(self.payout)
 
 
@@ -145,13 +156,13 @@ class InformationInvesting(AlphaWealth):
         check_number("coefficient_bits", self.coefficient_bits, low=0, high=1000)
         return super().start()
 
-    def levels(self, log_p: Floats) -> Floats:
+    def levels(self, log_p: Floats, weight: Floats | None = None) -> Floats:
         """Return the log levels of the next tests as long as none rejects."""
-        bids = np.exp(super().levels(log_p))
+        bids = np.exp(super().levels(log_p, weight))
         entry = -np.log(-np.expm1(-bids * math.log(2.0)))  # log2(1 / q), in nats as the gain is
         required = entry + (float(self.payout) + float(self.coefficient_bits)) * math.log(2.0)
         return log_chi2_tail(2.0 * required)
 
-    def _reject(self, log_p: float) -> None:
+    def _reject(self, log_p: Floats, weight: Floats | None) -> None:
         self.wealth_ += float(self.payout)
-        self.n_tests_ += 1
+        self._count(1, weight)

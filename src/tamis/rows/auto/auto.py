@@ -164,6 +164,9 @@ class Auto(RowSelector):
         Features that are always selected, in addition.
     groups : list of lists of int or str, optional
         Features that are selected together, such as the one-hot columns of a category: all, as soon as one is.
+    prior : dict of str or int to float, optional
+        Weights of features, from 0.001 to 1000; 1 for the others. Features are ranked by their relevance times their
+        weight. Since sets are compared by their errors, weights that prove wrong cost little.
     random_state : int, RandomState or None, default=0
         Seed of the learners.
 
@@ -348,6 +351,7 @@ class Auto(RowSelector):
         prices: Any = None,
         keep: Any = None,
         groups: Any = None,
+        prior: Any = None,
         random_state: Any = 0,
     ) -> None:
         self.n_features_to_select = n_features_to_select  # type: ignore[assignment]
@@ -359,6 +363,7 @@ class Auto(RowSelector):
         self.prices = prices
         self.keep = keep
         self.groups = groups
+        self.prior = prior
         self.random_state = random_state
 
     def _is_regression(self) -> bool:

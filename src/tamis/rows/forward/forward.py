@@ -28,8 +28,8 @@ Determined by the data:
   `inertia` and e^2 = (v - ridge) / (n v (1 + ridge)) the variance of r / sqrt(v), which is smaller if a ridge already
   stabilises the set. This prevents changes between near ties, and by chance.                                   (4)
 * The number of features, if `n_features_to_select` is None: as long as n gain exceeds the chi-square quantile
-  1 - alpha / p, with one degree of freedom per class but one. The ridge is then negligible, since a copy must not add
-  anything.                                                                                                     (5)
+  1 - alpha / p, with one degree of freedom per class but one; 1 - alpha w / p for a feature of the prior weight w, of
+  mean 1. The ridge is then negligible, since a copy must not add anything.                                     (5)
 * Rows fade only when their weight exceeds five times the number of features, and 5000: enough for a correlation matrix.
 * The linear model that (2) fits anyway predicts each row before it is learned, with equal class weights. If the errors
   within the classes have increased since some row (Page's CUSUM), the evidence before fades to that of 30 rows, the
@@ -133,6 +133,10 @@ class ForwardPartialCorrelation(RowSelector):
         Features that are always selected, in addition.
     groups : list of lists of int or str, optional
         Features that are selected together, such as the one-hot columns of a category: all, as soon as one is.
+    prior : dict of str or int to float, optional
+        Weights of features, from 0.001 to 1000; 1 for the others. Gains are compared times the weight over the mean
+        weight. If `n_features_to_select` is None, the level of the test of a feature is multiplied by it too, so that
+        the levels of all features still add up to `alpha`.
 
     Attributes
     ----------
@@ -269,6 +273,7 @@ class ForwardPartialCorrelation(RowSelector):
     prices: Any = None
     keep: Any = None
     groups: Any = None
+    prior: Any = None
 
     _parts: tuple[int, ...] = field(default=(), init=False)
 
@@ -537,9 +542,13 @@ class ForwardPartialCorrelation(RowSelector):
         ends = np.array([*(end for end in self._parts if end < n), n])
         if self._chooses_count:  # (5)
             self._ridge, most = _NEXT_TO_NOTHING, n
-            bar = float(chdtri(freedom, self.alpha / self.n_features_in_)) / n_effective
+            prior = (
+                1.0 if self._terms is None or self._terms.prior is None else self._terms.prior[self._columns]
+            )
+            level = np.minimum(self.alpha * prior / self.n_features_in_, 1.0)
+            bar = np.zeros(n) + chdtri(freedom, level) / n_effective
         else:
-            self._ridge, bar = (1.0 + np.sqrt(n / n_effective)) ** 2 - 1.0, 0.0  # (3)
+            self._ridge, bar = (1.0 + np.sqrt(n / n_effective)) ** 2 - 1.0, np.zeros(n)  # (3)
             most = min(self._n_kept(), n)
         self._order, self._entered, self._alone, self._left, self._blame, factor, made = choose(
             scatter.S, one_over[:n], np.maximum(self._known, _BLOCK), float(max(scatter.weight, _BLOCK)), b,

@@ -74,9 +74,9 @@ def _correlations(S: Array, j: int, inverse: Array, known: Array, weight: float,
 @njit()
 def choose(
     S: Array, inverse: Array, known: Array, weight: float, b: Array, ridge: float, n_most: int, place: Array,
-    ends: Array, n: float, bar: float, total: float, advantage: tuple[float, float], worth: Array,
+    ends: Array, n: float, bar: Array, total: float, advantage: tuple[float, float], worth: Array,
 ) -> tuple[Array, Array, Array, Array, Array, Array, Array]:  # fmt: skip
-    """Select up to `n_most` features, as long as gain / unexplained share is above the bar (5).
+    """Select up to `n_most` features, as long as gain / unexplained share is above the bar of the feature (5).
 
     `place` is the position of each feature in the previous order (`ends[-1]` if none). The order is used up to each of
     the ascending `ends`, so a feature is favoured in the part of the order it was in, which makes each part stable.
@@ -95,7 +95,7 @@ def choose(
     for i in range(n_most):
         part += i == ends[part]
         j = _best(gain, v, ridge, n, taken, place, ends[part], advantage, worth)
-        if j < 0 or gain[j] <= bar * max(1.0 - explained / total, 1e-12):
+        if j < 0 or gain[j] <= bar[j] * max(1.0 - explained / total, 1e-12):
             break
         taken[j], order[i], entered[i], chosen = True, j, gain[j], i + 1
         explained += gain[j]

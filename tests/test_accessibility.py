@@ -95,7 +95,7 @@ def test_the_page_of_a_watch_has_no_barriers(driver, tmp_path, scheme):
     y = (X[:, 0] + rng.normal(size=1200) > 0).astype(int)
     watch = Watch(lambda rows: 1 / (1 + np.exp(-2 * rows[:, 0])), importance=IncrementalPFI())
     for at in range(0, 1200, 100):
-        watch.update(X[at : at + 100], y[at : at + 100])
+        watch.update(X[at : at + 100], y=y[at : at + 100])
     page = tmp_path / "watch.html"
     watch.report(page)
     driver.get(page.as_uri())

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
 import tamis
-from tamis import evaluate
+from tamis import FIRES, AdaptiveIFC2F, Auto, Perceptron, StreamPipeline, evaluate, prequential
 from tamis._validation.parameters import allowed, check_parameters
 from tamis.base import Inputs
 from tamis.catalog import CATALOG, LEARNERS
 from tamis.drift import DETECTORS
-from tamis.errors import TamisError
+from tamis.errors import DataError, TamisError
 from tamis.streams import ArrayStream
 
 RNG = np.random.default_rng(0)
@@ -466,3 +470,50 @@ def test_a_parameter_that_is_changed_is_looked_at_again(key: str) -> None:
     rows = rows_for(key)
     with pytest.raises((ValueError, TamisError), match=name):
         getattr(model, "partial_fit" if hasattr(model, "partial_fit") else "fit")(rows, Y)
+
+
+# -- numbers that are written as text ------------------------------------------------------------------------
+
+
+DOORS = {
+    "selector": lambda X, y: FIRES(2).fit(X, y),
+    "Auto": lambda X, y: Auto().fit(X, y),
+    "pipeline": lambda X, y: StreamPipeline(FIRES(2), Perceptron()).fit(X, y),
+    "prequential": lambda X, y: prequential((X, y), FIRES(2), batch_size=20),
+    "acquisition": lambda X, y: AdaptiveIFC2F(0.01).fit(X, y),
+}
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow"])
+@pytest.mark.parametrize("form", ["{:.3f}", "-{:.0f},25 ", "1.{:03.0f},5"])
+@pytest.mark.parametrize("door", DOORS)
+def test_numbers_written_as_text_are_no_categories(door, form, library):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)) * 100, np.arange(60) % 2
+    frame = pd.DataFrame(X, columns=["heat", "sound", "light"])
+    frame["sound"] = [form.format(abs(value)) for value in X[:, 1]]
+    rows = {
+        "pandas": lambda: frame,
+        "polars": lambda: pl.from_pandas(frame),
+        "arrow": lambda: pa.Table.from_pandas(frame),
+    }
+    with pytest.raises(
+        DataError, match=r"Column 'sound' contains '[^']*' and other numbers written as text: convert"
+    ):
+        DOORS[door](rows[library](), y)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_names_that_look_like_numbers_may_be_categories(door):
+    y = np.arange(60) % 2
+    versions = pd.DataFrame({"version": [f"{1 + v}.0" for v in y], "heat": np.arange(60.0)})
+    DOORS[door](versions, y)  # few of them
+    parts = [f"{10 + i}.{i}" for i in range(60)]
+    DOORS[door](pd.DataFrame({"part": pd.Categorical(parts), "heat": np.arange(60.0)}), y)  # declared
+
+
+@pytest.mark.slow
+def test_no_call_of_a_newcomer_ends_in_a_crash():
+    walk = [sys.executable, Path(__file__).parents[1] / "experiments" / "first_contact.py", "calls"]
+    done = subprocess.run(walk, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr

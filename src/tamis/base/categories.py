@@ -8,10 +8,12 @@ bins.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,9 +30,17 @@ from tamis._validation import (
 )
 from tamis.errors import DataError
 
-__all__ = ["MAX_CATEGORIES", "Categories", "CategoryCodes", "check_categories", "split_rows"]
+__all__ = [
+    "MAX_CATEGORIES",
+    "Categories",
+    "CategoryCodes",
+    "check_categories",
+    "reject_written_numbers",
+    "split_rows",
+]
 
 _MOST = 32  # bins of a feature
+_WRITTEN_NUMBER = re.compile(r"\s*[-+]?[\d.,' ]*\d[.,]\d+\s*")
 MAX_CATEGORIES = 10_000  # of a feature encoded online, so that free text cannot exhaust the memory
 
 
@@ -202,8 +212,11 @@ def split_rows(X: Any, declared: Any) -> tuple[dict[int, list[Any]], Rows, list[
     table = as_table(X)
     if table is not None:
         names, n = table.own_names, len(table)
-        mine = set(columns_of(declared, len(names), table.names).tolist()).union(table.categorical)
+        known = set(columns_of(declared, len(names), table.names).tolist())
+        mine = known.union(table.categorical)
         raw = {j: _plain(table.values(j), names[j]) for j in sorted(mine)}
+        for j in mine.difference(known, *(table.kinds.get(kind, ()) for kind in (nw.Categorical, nw.Enum))):
+            reject_written_numbers(names[j], raw[j])
         if not raw:
             return raw, *as_rows(table)
         rest = [j for j in range(len(names)) if j not in mine]
@@ -234,6 +247,18 @@ def check_categories(name: Any, values: list[Any]) -> None:
             raise DataError(
                 f"Column {name!r} contains {short_repr(value)}, which cannot be a category: convert it to text."
             ) from None
+
+
+def reject_written_numbers(name: str, values: Sequence[Any]) -> None:
+    """Raise if a column of text contains numbers with decimals, most of them different: categories without meaning."""
+    known = [value for value in values if not is_missing(value)]
+    if len(known) < 10 or not all(isinstance(v, str) and _WRITTEN_NUMBER.fullmatch(v) for v in known):
+        return
+    if len(set(known)) > len(known) / 2:
+        raise DataError(
+            f"Column {name!r} contains {short_repr(known[0])} and other numbers written as text: convert it to"
+            " numbers, or to the category type if these are names."
+        )
 
 
 def _plain(column: list[Any], name: Any) -> list[Any]:

@@ -27,7 +27,7 @@ from tamis.report.charts.chart import Axis, Chart, Line, VerticalLines, axis, li
 from tamis.report.content import Cell, Code, Remark, Reproduction, Score, Section, Table
 from tamis.report.number_format import NAME_OF, count, fraction, scientific
 from tamis.report.result import Result
-from tamis.report.text import lower, plural
+from tamis.report.text import plural
 from tamis.streams.leaks import runs_of_labels
 from tamis.streams.named_streams import as_stream
 from tamis.summaries.label_series import LabelSeries
@@ -161,8 +161,7 @@ class Recommendation(Result):
             if self.chosen.size < self.n_features
             else ""
         )
-        said = lower(self.run_verdict).removesuffix(".")
-        return f"{self.arguments()}: {said}{beside}."
+        return f"Recommended: {self.arguments()}. {self.run_verdict.removesuffix('.')}{beside}."
 
     def about(self) -> str:
         """Return the data, and what the run of the recommendation reports."""

@@ -20,7 +20,7 @@ from tamis._validation import (
     warn_of_rounding,
 )
 from tamis._validation.arrays import is_numeric
-from tamis.base.categories import MAX_CATEGORIES, CategoryCodes, check_categories
+from tamis.base.categories import MAX_CATEGORIES, CategoryCodes, check_categories, reject_written_numbers
 from tamis.errors import DataError, StreamError
 from tamis.streams.arrow import kinds, pa
 
@@ -278,6 +278,8 @@ class TableEncoder:
             if j not in self._encoders:
                 self._encoders[j] = ColumnEncoder(table.texts[j], "keep")
                 self._encoders[j]._began = "numbers" if j in self._is_numeric else ""
+                if j not in table.kinds.get(nw.Categorical(), ()) and j not in table.kinds.get(nw.Enum, ()):
+                    reject_written_numbers(table.texts[j], table.values(j))
             column = table.values(j) if j in objects else table.column(j)
             X[:, j] = self._encoders[j].encode_values(column, first_row)
         return X

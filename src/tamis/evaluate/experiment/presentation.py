@@ -117,18 +117,18 @@ class ExperimentPresentation(Result):
         return f"{plural(len(self.methods), 'method', 'methods')} on {streams}"
 
     def verdict(self) -> str:
-        """Return where the selection pays against a frozen one, and which method is best, with its test."""
+        """Return which method is best, with its test, and in how many pairs the selection pays."""
         if not self._n_done:
             return "No run has finished."
-        parts = [part for part in (self._against_baseline(), self._best()) if part]
-        return f"{'; '.join(parts)}." if parts else "No method has a score."
+        parts = [f"{part}." for part in (self._best(), self._against_baseline()[0]) if part]
+        return " ".join(parts) or "No method has a score."
 
     @property
     def _n_done(self) -> int:
         return int(np.sum(self.cells["status"] == "done"))
 
-    def _against_baseline(self) -> str:
-        """Return in how many pairs of stream and method the selection exceeds a frozen one, or else random subsets."""
+    def _against_baseline(self) -> tuple[str, str]:
+        """Return in how many pairs of stream and method the selection pays, and what that means."""
         after = RunOptions.from_settings(self.settings).frozen_after
         for metric, behind, name, error in (
             (
@@ -154,13 +154,15 @@ class ExperimentPresentation(Result):
                     is_worse[self.streams.index(stream), [self.methods.index(one) for one in methods]] = True
                 pays, pairs = int((is_compared & ~is_worse).sum()), plural(n, "pair", "pairs")
                 also = (
-                    ", and is not worse than all features by more than that"
+                    ", and all features are not better by more than that"
                     if "all_gain" in self.metrics
                     else ""
                 )
-                said = f"The selection pays in {pays:,} of {pairs} of stream and method: it exceeds {name}"
-                return f"{said} by more than {error}{also}"
-        return ""
+                return (
+                    f"The selection pays in {pays:,} of {pairs} of stream and method",
+                    f"A selection pays if it exceeds {name} by more than {error}{also}.",
+                )
+        return "", ""
 
     def _is_worse_than_all(self) -> Mask:
         """Return for which streams and methods all features are better by more than the standard error."""
@@ -206,6 +208,8 @@ class ExperimentPresentation(Result):
             said.append(
                 f"{listed(self.keep_all)} keeps every feature: it is not ranked by selection metrics."
             )
+        if self._n_done and (meaning := self._against_baseline()[1]):
+            said.append(meaning)
         return " ".join(said)
 
     def remarks(self) -> list[str]:

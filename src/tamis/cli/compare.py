@@ -11,7 +11,7 @@ import typer
 from tamis.catalog import LEARNERS
 from tamis.cli.failure import FAILED, INTERRUPTED, MisuseError
 from tamis.cli.methods import amount, keys, part, selectors
-from tamis.cli.options import OUTPUT, AsJSON, Force, Panel, Quiet, check_whole, command
+from tamis.cli.options import OUTPUT, AsJSON, Force, HelpPanel, Quiet, check_whole, command
 from tamis.cli.output import Output, progress, terminal, warnings_in_one_line
 from tamis.cli.reading import ReadingOptions
 from tamis.options import RunOptions
@@ -34,7 +34,9 @@ def compare(
     learner: Annotated[list[str] | None, typer.Option(autocompletion=keys(LEARNERS))] = None,
     select: str | None = None,
     seeds: Annotated[int, typer.Option(min=1)] = 3,
-    options: Annotated[RunOptions, Panel("Comparison", without=("stability_window", "n_draws", "metrics"))],
+    options: Annotated[
+        RunOptions, HelpPanel("Comparison", without=("stability_window", "n_draws", "metrics"))
+    ],
     reading: ReadingOptions,
     jobs: Annotated[int, typer.Option("--jobs", "-j"), OUTPUT] = 1,
     out: Annotated[str | None, OUTPUT] = None,

@@ -12,7 +12,7 @@ from tamis.cli.alerting import Alerting
 from tamis.cli.failure import FAILED, INTERRUPTED, MisuseError
 from tamis.cli.follow_watch import FollowedWatch
 from tamis.cli.methods import Models
-from tamis.cli.options import OUTPUT, Force, Panel, Quiet, command
+from tamis.cli.options import OUTPUT, Force, HelpPanel, Quiet, command
 from tamis.cli.output import alone, note, terminal, warnings_in_one_line
 from tamis.cli.reading import ReadingOptions
 from tamis.cli.run import RunOutput, title_of, watch_of
@@ -128,7 +128,7 @@ class _Source:
 def follow(
     *,
     models: Models,
-    options: Annotated[RunOptions, Panel("Evaluation", without=("metrics",))],
+    options: Annotated[RunOptions, HelpPanel("Evaluation", without=("metrics",))],
     reading: _Reading,
     followed: _Source,
     checkpoint: str | None = None,

@@ -30,18 +30,18 @@ _RARE_OF_RUN = (
 
 
 @dataclass(frozen=True)
-class Panel:
-    """The panel of an option on the help page, as in ``Annotated[int, Panel("Output")]``, or of those of a run."""
+class HelpPanel:
+    """The panel of an option on the help page, as in ``Annotated[int, HelpPanel("Output")]``, or of those of a run."""
 
     title: str | None
     without: tuple[str, ...] = ()
 
 
-EVALUATION, OUTPUT = Panel("Evaluation"), Panel("Output")
+EVALUATION, OUTPUT = HelpPanel("Evaluation"), HelpPanel("Output")
 AsJSON = Annotated[bool, typer.Option("--json", help="Print one JSON document."), OUTPUT]
 Force = Annotated[bool, typer.Option(help="Overwrite files that are not from Tamis."), OUTPUT]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress."), OUTPUT]
-_Debug = Annotated[bool, typer.Option(help="Show the traceback of an error."), Panel(_RARE)]
+_Debug = Annotated[bool, typer.Option(help="Show the traceback of an error."), HelpPanel(_RARE)]
 
 
 class _Root(TyperGroup):
@@ -127,7 +127,7 @@ def _options(
         metavar, text, where = texts.get(name, ("", "", panel))
         info.help = info.help or _markup(text)
         if isinstance(info, OptionInfo):
-            info.rich_help_panel = next((mark.title for mark in marks if isinstance(mark, Panel)), where)
+            info.rich_help_panel = next((mark.title for mark in marks if isinstance(mark, HelpPanel)), where)
         if kind is bool and not isinstance(info.default, str):  # a flag without its opposite
             info.param_decls = [_spelled(name)]
         elif metavar not in ("", "bool"):
@@ -141,7 +141,7 @@ def _spelled(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _run_options(panel: Panel) -> tuple[list[inspect.Parameter], Callable[..., RunOptions]]:
+def _run_options(panel: HelpPanel) -> tuple[list[inspect.Parameter], Callable[..., RunOptions]]:
     """Return the options of a run, and the function that makes `RunOptions` of their values."""
     known = {
         name: one

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from tamis.cli.failure import MisuseError, ProblemsError
-from tamis.cli.options import Panel
+from tamis.cli.options import HelpPanel
 from tamis.cli.output import note
 from tamis.errors import StreamError
 
@@ -210,7 +210,7 @@ class Reading(ReadingOptions):
     """
 
     file: Annotated[str | None, typer.Argument()] = None
-    dataset: Annotated[str | None, Panel(None)] = None
+    dataset: Annotated[str | None, HelpPanel(None)] = None
 
     @property
     def inputs(self) -> list[str]:

@@ -12,7 +12,7 @@ import typer
 
 from tamis.cli.failure import INTERRUPTED, MisuseError
 from tamis.cli.methods import Models
-from tamis.cli.options import OUTPUT, AsJSON, Force, Panel, Quiet, command
+from tamis.cli.options import OUTPUT, AsJSON, Force, HelpPanel, Quiet, command
 from tamis.cli.output import (
     Output,
     alone,
@@ -39,7 +39,7 @@ _PROTOCOLS = {"honest": "test-then-train", "paper": "select, test, train"}
 def run(
     *,
     models: Models,
-    options: Annotated[RunOptions, Panel("Evaluation")],
+    options: Annotated[RunOptions, HelpPanel("Evaluation")],
     reading: Reading,
     delayed: list[str] | None = None,
     report: Annotated[str | None, OUTPUT] = None,

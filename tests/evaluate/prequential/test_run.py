@@ -19,7 +19,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from tamis import FIRES, StreamingStacking, prequential
 from tamis.errors import CheckpointError, DataError
-from tamis.evaluate.prequential.checkpoint import Checkpoint
+from tamis.evaluate.prequential.loop import Checkpoint
 from tamis.evaluate.prequential.run_log import Table
 from tamis.options import RunOptions
 from tamis.pipeline.masked_learner import Masker

@@ -21,17 +21,15 @@ only the labels that have arrived. A learner with a kappa_m (kappa_t) below 0 is
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
-from tamis._validation import as_array, check_number, reject_masked, short_repr
+from tamis._validation import Floats, Ints, as_array, check_number, reject_masked, short_repr
 from tamis.evaluate.metrics.metric import predicts_numbers
-
-__all__ = ["MEASURES", "Running", "RunningMetrics", "arrivals"]
 
 MEASURES = (
     "accuracy",
@@ -65,7 +63,7 @@ class Running(ThreadSafe):
         self._values = np.full(1 + 2 * len(self._measures), math.nan)
 
     @property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Floats:
         """The first measure of the last batch alone, then all of them cumulative, then windowed."""
         return self._values.copy()
 
@@ -92,17 +90,25 @@ class Running(ThreadSafe):
         return dict(zip(names, self._values[at : at + len(names)].tolist(), strict=True))
 
 
-def arrivals(actual: Any, revealed: Any, upto: Any) -> tuple[Any, Any]:
-    """Return the labels that arrive with a batch, by default its own, and the number known after each row."""
+def as_batch(
+    convert: Callable[[str, Any], Any], what: str, actual: Any, predicted: Any, revealed: Any, upto: Any
+) -> tuple[Any, Any, Any, Any]:
+    """Return a batch, the labels that arrive with it, by default its own, and the number known after each row."""
+    actual, predicted = convert("actual", actual), convert("predicted", predicted)
+    if actual.ndim != 1 or actual.shape != predicted.shape or actual.shape[0] == 0:
+        raise ValueError(
+            f"actual and predicted must contain one {what} for each row,"
+            f" got shapes {actual.shape} and {predicted.shape}."
+        )
     if revealed is None:
-        return actual, np.arange(1, len(actual) + 1)
-    upto = np.ascontiguousarray(upto, dtype=np.int64)
+        return actual, predicted, actual, np.arange(1, len(actual) + 1)
+    revealed, upto = convert("revealed", revealed), np.ascontiguousarray(upto, dtype=np.int64)
     falls = upto[0] < 0 or upto[-1] > len(revealed) or (upto[1:] < upto[:-1]).any() if len(upto) else False
     if upto.shape != actual.shape or falls:
         raise ValueError(
             f"upto must contain, for each of {len(actual)} rows, how many of {len(revealed)} labels are known."
         )
-    return revealed, upto
+    return actual, predicted, revealed, upto
 
 
 @njit(strict=True)
@@ -287,21 +293,13 @@ class RunningMetrics(Running):
         ValueError
             If the two do not have one code each for at least one row, or a code is negative.
         """
-        actual, predicted = _codes("actual", actual), _codes("predicted", predicted)
-        if actual.ndim != 1 or actual.shape != predicted.shape or actual.shape[0] == 0:
-            raise ValueError(
-                "actual and predicted must contain one code for each row,"
-                f" got shapes {actual.shape} and {predicted.shape}."
-            )
+        actual, predicted, revealed, upto = as_batch(_codes, "code", actual, predicted, revealed, upto)
         if n_classes is None:
             low, high = int(min(actual.min(), predicted.min())), int(max(actual.max(), predicted.max()))
             if low < 0 or high >= _MOST:
                 bad = low if low < 0 else high
                 raise ValueError(f"actual and predicted must contain codes from 0 to {_MOST - 1}, got {bad}.")
             n_classes = high + 1
-        revealed, upto = arrivals(
-            actual, revealed if revealed is None else _codes("revealed", revealed), upto
-        )
         self._make_room(n_classes if revealed is actual else max(n_classes, int(revealed.max(initial=0)) + 1))
         _count(
             actual, predicted, self._counts, self._baselines, self._frequency, self._known, self._ring,
@@ -321,7 +319,7 @@ class RunningMetrics(Running):
             self._frequency = np.pad(self._frequency, (0, missing))
 
 
-def _codes(name: str, values: Any) -> NDArray[np.int64]:
+def _codes(name: str, values: Any) -> Ints:
     reject_masked(name, values)
     codes = as_array(name, values)
     if codes.dtype.kind not in "iub":

@@ -20,13 +20,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import as_numbers, reject_masked
-from tamis.evaluate.metrics.classification import Running, arrivals
-
-__all__ = ["ERRORS", "RunningErrors"]
+from tamis._validation import Floats, as_numbers, reject_masked
+from tamis.evaluate.metrics.classification import Running, as_batch
 
 ERRORS = ("mae", "r2", "mean_mae", "last_mae")
 _N = len(ERRORS)
@@ -161,15 +158,7 @@ class RunningErrors(Running):
         ValueError
             If the two do not have one number each for at least one row, or one of them is NaN.
         """
-        actual, predicted = _numbers("actual", actual), _numbers("predicted", predicted)
-        if actual.ndim != 1 or actual.shape != predicted.shape or actual.shape[0] == 0:
-            raise ValueError(
-                "actual and predicted must contain one number for each row,"
-                f" got shapes {actual.shape} and {predicted.shape}."
-            )
-        revealed, upto = arrivals(
-            actual, revealed if revealed is None else _numbers("revealed", revealed), upto
-        )
+        actual, predicted, revealed, upto = as_batch(_numbers, "number", actual, predicted, revealed, upto)
         _count(
             actual,
             predicted,
@@ -184,9 +173,9 @@ class RunningErrors(Running):
         self.n_seen += actual.shape[0]
 
 
-def _numbers(name: str, values: Any) -> NDArray[np.float64]:
+def _numbers(name: str, values: Any) -> Floats:
     reject_masked(name, values)
-    numbers: NDArray[np.float64] = np.ascontiguousarray(as_numbers(name, values), dtype=np.float64)
+    numbers: Floats = np.ascontiguousarray(as_numbers(name, values), dtype=np.float64)
     if np.isnan(numbers).any():
         raise ValueError(f"{name} must not contain NaN.")
     return numbers

@@ -335,7 +335,7 @@ def check_place(option: str, place: str, *, is_folder: bool) -> None:
 
 def _check_existing(option: str, path: Path, place: str, *, is_folder: bool) -> None:
     if is_folder and path.exists():
-        from tamis.evaluate.experiment.result import contains_other_files
+        from tamis.evaluate.experiment.cells import contains_other_files
 
         if not path.is_dir():
             raise MisuseError(f"{option} {place} is a file: choose a folder.")

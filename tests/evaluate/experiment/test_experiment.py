@@ -17,7 +17,7 @@ from sklearn.linear_model import SGDClassifier
 
 from tamis.errors import CheckpointError, UnknownNameError
 from tamis.evaluate import ExperimentResult, prequential, run_experiment
-from tamis.evaluate.experiment.result import CELLS, EXPERIMENT
+from tamis.evaluate.experiment.cells import CELLS, EXPERIMENT
 from tamis.rows import OFS, FisherScore
 from tamis.streams import load_stream
 

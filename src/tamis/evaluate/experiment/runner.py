@@ -25,15 +25,9 @@ from typing import Any
 from tamis._interrupts import raise_asynchronous
 from tamis._validation import check_number, is_integer
 from tamis.errors import CheckpointError, DataError
+from tamis.evaluate.experiment.cells import CELLS, EXPERIMENT, contains_other_files, is_finished, write_json
 from tamis.evaluate.experiment.grid import Cell, Opener, cells_of, parts_of
-from tamis.evaluate.experiment.result import (
-    CELLS,
-    EXPERIMENT,
-    ExperimentResult,
-    contains_other_files,
-    is_finished,
-    write_json,
-)
+from tamis.evaluate.experiment.result import ExperimentResult
 from tamis.evaluate.prequential.loop import prequential
 from tamis.options import RunOptions
 from tamis.persistence.lock import write_lock

@@ -326,6 +326,17 @@ class WidensByOnes(MeanGap):
         self._sums = np.hstack([self._sums, more])
 
 
+class CountsTheRowsOfOthers(MeanGap):
+    """several_targets"""
+
+    n_batches = 0
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any) -> None:
+        super()._learn(X, y, sample_weight)
+        type(self).n_batches += 1
+        self._sums[0] += self.n_batches * np.arange(X.shape[1])
+
+
 class LosesTies(MeanGap):
     """same_rows"""
 

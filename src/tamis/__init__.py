@@ -21,6 +21,7 @@ _NAMES = {
     "FETANA": "tamis.cells.fetana",
     "FixedSubset": "tamis.cells.fixed_subset",
     "ByName": "tamis.pipeline.by_name",
+    "PerTarget": "tamis.base.per_target",
     "CancelOut": "tamis.rows.cancel_out",
     "ChiSquare": "tamis.rows.screening",
     "FCBF": "tamis.rows.fcbf",

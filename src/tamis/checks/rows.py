@@ -13,6 +13,7 @@ from sklearn.base import clone
 from tamis._validation import Array
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.base.declarations import Claims
+from tamis.base.per_target import PerTarget
 from tamis.base.rows import can_widen
 from tamis.checks import shared
 from tamis.checks.subject import NAMES, RowSubject, compare_scores, fail, rejects, skip, table
@@ -329,6 +330,21 @@ def _columns_that_come_later(subject: RowSubject) -> None:
     grown.partial_fit(sp.csr_matrix(later), target)
     whole = subject.new().partial_fit(sp.csr_matrix(X), y).partial_fit(sp.csr_matrix(later), target)
     subject.compare(grown, whole, "columns that came later, and columns of zeros", tolerance=1e-9)
+
+
+def _several_targets(subject: RowSubject) -> None:
+    """In `PerTarget`, each target gets the selection and the scores of a selector of its own."""
+    subject.skip_without_labels()
+    (X, y), (_, other) = subject.data(), subject.data(1)
+    model = PerTarget(subject.new()).partial_fit(X[:50], np.column_stack([y, other])[:50])
+    model.partial_fit(X[50:], np.column_stack([y, other])[50:])
+    for target, selector in zip((y, other), model.selectors_, strict=True):
+        alone = subject.new().partial_fit(X[:50], target[:50]).partial_fit(X[50:], target[50:])
+        subject.compare(selector, alone, "one of two targets, and that target alone", tolerance=_ROUNDING)
+        if not np.array_equal(selector.get_support(), alone.get_support()):
+            fail("the selection for one of two targets is not that of the target alone.")
+    if not np.array_equal(model.get_support(), model.support_by_target_.any(axis=0)):
+        fail("the shared selection of two targets is not the union of theirs.")
 
 
 def takes_frame(subject: RowSubject, library: str) -> None:

@@ -19,6 +19,9 @@ Z_cj            weight of the implicit zeros: that of all CSR rows minus that of
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -31,9 +34,10 @@ from tamis._validation import Array, Rows
 from tamis.summaries.batch import FadingState, faded, n_bytes
 from tamis.summaries.moments import all_finite
 
-__all__ = ["ClassMoments"]
+__all__ = ["ClassMoments", "SharedSums", "sharing_sums"]
 
 _NO_WEIGHT = np.empty(0)
+_IN_CACHE = 40_000  # values of a matrix product that stay in the cache
 _ROUNDING = 1e-12  # rounding error relative to the weight of all CSR rows
 
 
@@ -201,6 +205,78 @@ def _effective(weight: Array, weight2: Array, gain: Array, count: Array, effecti
             effective[c, j] = count[c, j] * share
 
 
+def _sums_by_class(X: Array, indicators: Array) -> tuple[Array, Array]:
+    """Return the sums of the deviations from the first row and of their squares, for each indicator."""
+    sums = np.zeros((indicators.shape[1], X.shape[1]))
+    squares, step = np.zeros_like(sums), max(16, _IN_CACHE // X.shape[1])
+    for start in range(0, len(X), step):
+        deviations, part = X[start : start + step] - X[0], indicators[start : start + step].T
+        sums += part @ deviations
+        np.multiply(deviations, deviations, out=deviations)
+        squares += part @ deviations
+    return sums, squares
+
+
+class SharedSums:
+    """Sums of dense rows within the classes of several targets, by two matrix products for all of them.
+
+    The moments of each target find theirs within :func:`sharing_sums`.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features), float64, C order
+    codes : list of ndarray of shape (n_rows,), int64
+        Classes of the rows, for each target.
+
+    Examples
+    --------
+    >>> X, codes = np.array([[1.0, 2.0], [3.0, 6.0], [5.0, 7.0]]), np.array([0, 1, 0])
+    >>> found = SharedSums(X, [codes]).of(X, codes)  # deviations from the first row
+    >>> found[0], found[1]
+    (array([[4., 5.],
+           [2., 4.]]), array([[16., 25.],
+           [ 4., 16.]]))
+    """
+
+    def __init__(self, X: Array, codes: list[Array]) -> None:
+        self._X, self._codes = X, codes
+        self._n_classes = [int(one.max(initial=0)) + 1 for one in codes]
+        self._found: dict[int, tuple[Array, Array]] = {}
+
+    def of(self, X: Array, codes: Array) -> tuple[Array, Array] | None:
+        """Return the sums of the deviations from the first row, and of their squares, by class; None for other rows."""
+        start, inside = divmod(X.ctypes.data - self._X.ctypes.data, self._X.strides[0])
+        stop, same_rows = start + len(X), X.shape[1:] == self._X.shape[1:] and X.strides == self._X.strides
+        if inside or not (same_rows and 0 <= start < stop <= len(self._X)):
+            return None
+        at = next((t for t, one in enumerate(self._codes) if np.array_equal(one[start:stop], codes)), -1)
+        if at < 0:
+            return None
+        if start not in self._found:
+            offsets = np.cumsum([0, *self._n_classes])
+            indicators = np.zeros((stop - start, offsets[-1]))
+            for one, offset in zip(self._codes, offsets[:-1], strict=True):
+                indicators[np.arange(stop - start), offset + one[start:stop]] = 1.0
+            with np.errstate(invalid="ignore", over="ignore"):  # rows with NaN or infinity are summed by the caller
+                self._found[start] = _sums_by_class(X, indicators)
+        first = sum(self._n_classes[:at])
+        part = slice(first, first + self._n_classes[at])
+        return self._found[start][0][part], self._found[start][1][part]
+
+
+_shared_sums: ContextVar[SharedSums | None] = ContextVar("_shared_sums", default=None)
+
+
+@contextmanager
+def sharing_sums(X: Array, codes: list[Array]) -> Iterator[None]:
+    """Compute the sums of these rows once for all targets within the context; they then differ by rounding."""
+    token = _shared_sums.set(SharedSums(X, codes))
+    try:
+        yield
+    finally:
+        _shared_sums.reset(token)
+
+
 class ClassMoments(FadingState):
     """Weighted count, mean and variance of each feature within each class; mergeable.
 
@@ -325,7 +401,8 @@ class ClassMoments(FadingState):
                 return False
             self._add_csr(X, codes, weight, gain)
         elif not (
-            _add_dense(X, codes, gain, weight, self._present, self._mean, self._m2)
+            self._add_shared(X, codes, weight, gain)
+            or _add_dense(X, codes, gain, weight, self._present, self._mean, self._m2)
             or self._take_present(X, codes, weight, gain)
         ):
             return False
@@ -354,6 +431,22 @@ class ClassMoments(FadingState):
             self._m2,
             self._stored,
         )
+
+    def _add_shared(self, X: Array, codes: Array, weight: Array, gain: Array) -> bool:
+        """Add rows whose sums are shared with other targets, if they are finite; return whether it was done."""
+        shared = _shared_sums.get()
+        if shared is None or len(weight) or (found := shared.of(X, codes)) is None:
+            return False
+        sums, squares = found
+        if not (np.isfinite(sums).all() and np.isfinite(squares).all()):
+            return False
+        arrived = gain[: len(sums)] * np.bincount(codes, minlength=len(sums))
+        for c in np.flatnonzero(arrived):
+            _absorb(
+                gain[c] * sums[c], gain[c] * squares[c], _NO_WEIGHT, arrived[c], X[0],
+                self._present[c], self._mean[c], self._m2[c],
+            )  # fmt: skip
+        return True
 
     def _take_present(self, X: Array, codes: Array, weight: Array, gain: Array) -> bool:
         """Add rows with NaN; return False, with nothing changed, if a value is infinite."""

@@ -10,6 +10,7 @@ import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, NoReturn, Self
@@ -43,7 +44,7 @@ from tamis.rows.screening.mean_variance import (
 from tamis.rows.screening.redundancy import LastRows, by_addition
 from tamis.rows.screening.row_dependence import RowDependence
 from tamis.summaries.batch import change_parts, n_bytes
-from tamis.summaries.class_moments import ClassMoments
+from tamis.summaries.class_moments import ClassMoments, sharing_sums
 from tamis.summaries.contingency import (
     chi_square,
     chi_square_pvalue,
@@ -366,6 +367,9 @@ class Screener(RowSelector):
         for c in np.flatnonzero(counts):
             age[y == c] = np.arange(counts[c] - 1, -1, -1.0)
         return factor**age, ticks
+
+    def _sharing(self, X: Array, codes: list[Array]) -> AbstractContextManager[Any]:
+        return sharing_sums(X, [one for one in codes if one.dtype == np.int64])
 
     def _widen(self, n_features: int) -> None:
         super()._widen(n_features)

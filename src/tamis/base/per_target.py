@@ -1,0 +1,304 @@
+"""PerTarget: one selection for each of several targets, and one for all of them.
+
+Each target has a selector of its own, which learns the same rows: a target may be a class or a number, and drifts by
+itself. The shared selection is the union: a column is acquired, and paid for, once for all targets that need it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from tamis._atomic import atomically
+from tamis._guard import ThreadSafe
+from tamis._shapes import state_error
+from tamis._validation import Array, as_column, as_rows, as_table, has_rows, short_repr
+from tamis._validation.parameters import Kind, check_parameters, parameters
+from tamis.base.rows import RowSelector, feature_names
+from tamis.base.selector_mixin import SelectorMixin
+from tamis.errors import DataError
+
+__all__ = ["PerTarget", "columns_of_targets"]
+
+_TASKS = ("classification", "regression")
+
+
+def columns_of_targets(y: Any, n_rows: int) -> tuple[list[Array], list[str] | None]:
+    """Return the columns of several targets, and their names in a frame.
+
+    Examples
+    --------
+    >>> columns_of_targets([[1, "a"], [2, "b"]], 2)
+    ([array([1, 2]), array(['a', 'b'], dtype='<U1')], None)
+    """
+    if (table := as_table(y)) is not None:
+        columns, names = [table.column(j).to_numpy() for j in range(len(table.texts))], table.texts
+    else:
+        rows = y if isinstance(y, np.ndarray) else None
+        if (
+            rows is None
+            and isinstance(y, Sequence)
+            and len({len(row) for row in y if isinstance(row, Sequence)}) == 1
+        ):
+            rows = np.empty((len(y), len(y[0])), dtype=object)
+            rows[:] = [list(row) for row in y]
+        if rows is None or rows.ndim != 2:
+            raise DataError(
+                f"y must have shape (n_rows, n_targets), got {short_repr(y)}: pass one target to the selector itself."
+            )
+        columns, names = list(np.ascontiguousarray(rows.T)), None
+        if rows.dtype == object:
+            columns = [np.array(column.tolist()) for column in columns]
+    if not columns:
+        raise DataError("y has 0 targets: pass at least one column.")
+    return [as_column(column, n_rows, "PerTarget", allow_missing=True) for column in columns], names
+
+
+@dataclass(eq=False, repr=False)
+class PerTarget(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    """Selects features for several targets at once with any row selector: for each target, and for all.
+
+    Parameters
+    ----------
+    selector : RowSelector
+        The selector; each target gets a clone.
+    tasks : list of {"classification", "regression"}, optional
+        The task of each target, for a selector with a parameter `task`. By default, "regression" for numbers of which
+        one in the first rows is not whole, and otherwise the task of the selector.
+
+    Attributes
+    ----------
+    selectors_ : list of RowSelector
+        The fitted selector of each target.
+    targets_ : list of str
+        Names of the targets: those of the frame, or ``y0``, ``y1`` and so on.
+    support_by_target_ : ndarray of shape (n_targets, n_features), bool
+        The features selected for each target. `get_support` returns those selected for any.
+    scores_by_target_ : ndarray of shape (n_targets, n_features), float64
+        The scores of each selector; those of different targets may have different units.
+    price_ : float
+        Price of the shared selection, by the `prices` of the selector; without prices, its size. A column that several
+        targets need is paid once.
+    n_features_in_, n_seen_ : int
+    feature_names_in_ : ndarray of shape (n_features,), str
+        Present if the first rows were a frame with column names.
+
+    Raises
+    ------
+    DataError
+        If rows or a target are invalid, with the name of the target, or the targets are not those of the earlier rows;
+        the model is then unchanged.
+
+    Notes
+    -----
+    Each selection equals that of a selector of the target alone; for T and Fisher scores up to rounding, since the
+    targets share the sums of dense rows.
+
+    Examples
+    --------
+    A class that depends on two features, and a number that depends on one of them and a third:
+
+    >>> import numpy as np
+    >>> from tamis import ForwardPartialCorrelation, PerTarget
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 20))
+    >>> noise = rng.normal(size=(2000, 2))
+    >>> y = [[bool(c > 0), float(v)] for c, v in zip(X[:, 2] + X[:, 5] + noise[:, 0], X[:, 5] - X[:, 9] + noise[:, 1])]
+    >>> model = PerTarget(ForwardPartialCorrelation(2)).fit(X, y)
+    >>> [np.flatnonzero(mask).tolist() for mask in model.support_by_target_], model.get_support(indices=True)
+    ([[2, 5], [5, 9]], array([2, 5, 9]))
+    >>> model.price_
+    3.0
+    """
+
+    _allowed = parameters(
+        selector=Kind("a row selector", lambda value: isinstance(value, RowSelector)),
+        tasks=(
+            Kind(
+                "a list of 'classification' and 'regression'",
+                lambda value: isinstance(value, list | tuple) and set(value) <= {*_TASKS},
+            ),
+            None,
+        ),
+    )
+
+    selector: RowSelector
+    _: KW_ONLY
+    selectors_: list[RowSelector] = field(init=False)
+    targets_: list[str] = field(init=False)
+    tasks: Any = None
+
+    def check_state(self) -> None:
+        """Raise if the selectors of a loaded model differ in their columns or rows.
+
+        Raises
+        ------
+        StateError
+            If so.
+        """
+        selectors = vars(self).get("selectors_", [])
+        seen = {(one.n_features_in_, one.n_seen_) for one in selectors}
+        if len(seen) > 1 or len(vars(self).get("targets_", [])) != len(selectors):
+            raise state_error("The selectors of a PerTarget have not learned the same rows")
+
+    # -- learning ------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Reset the model, then learn from these rows in order; see `partial_fit`."""
+        return self._fit_atomic(X, y, None, sample_weight, forget=True)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Update the model with a batch of rows. If it raises, the model is unchanged.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or frame of shape (n_rows, n_features)
+        y : array-like or frame of shape (n_rows, n_targets)
+            Of a frame, the names of the columns are those of the targets.
+        classes : list of array-like, optional
+            Labels of each target known in advance; None for a number.
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        return self._fit_atomic(X, y, classes, sample_weight, forget=False) if has_rows(X) else self
+
+    def _fit_atomic(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, forget: bool) -> Self:
+        check_parameters(self)
+        # Read once for all targets, unless a selector encodes what is no number.
+        rows = X if self.selector.accepts.categories or as_table(X) is not None else as_rows(X)[0]
+        columns, names = columns_of_targets(y, rows.shape[0] if hasattr(rows, "shape") else len(rows))
+        is_first = forget or not hasattr(self, "selectors_")
+        names = self._names(names, len(columns), is_first)
+        selectors = (
+            [self._new(at, column) for at, column in enumerate(columns)] if is_first else self.selectors_
+        )
+        if classes is not None and len(classes) != len(columns):
+            raise ValueError(
+                f"classes must have an entry for each of {len(columns)} targets, got {len(classes)}."
+            )
+        codes = []
+        for name, selector, column in zip(names, selectors, columns, strict=True):
+            try:
+                if is_first:
+                    selector._intake.check_target(selector, column)
+                else:
+                    codes.append(selector._intake.target_of(selector, column, len(column))[0])
+            except DataError as error:
+                raise DataError(f"Target {name!r}: {error}") from None
+        n_bytes = int(getattr(rows, "nbytes", 0))
+        atomically(
+            self, self._update, selectors, names, rows, columns, codes, classes, sample_weight,
+            n_bytes=n_bytes, from_scratch=is_first,
+        )  # fmt: skip
+        return self
+
+    def _names(self, names: list[str] | None, n_targets: int, is_first: bool) -> list[str]:
+        if is_first:
+            if self.tasks is not None and len(self.tasks) != n_targets:
+                raise ValueError(
+                    f"tasks must name the task of each of {n_targets} targets, got {len(self.tasks)}."
+                )
+            if names is not None and len(set(names)) < n_targets:
+                raise DataError(f"y has two targets of the same name, among {short_repr(names)}: rename one.")
+            return [f"y{at}" for at in range(n_targets)] if names is None else names
+        if n_targets != len(self.targets_) or (names is not None and names != self.targets_):
+            raise DataError(
+                f"y has the targets {short_repr(names or n_targets)}, but had {short_repr(self.targets_)} in earlier"
+                " rows: pass the same targets in the same order."
+            )
+        return self.targets_
+
+    def _new(self, at: int, column: Array) -> RowSelector:
+        selector: RowSelector = clone(self.selector)
+        if "task" in selector.get_params(deep=False):
+            numbers = column.dtype.kind == "f" and bool((column[np.isfinite(column)] % 1.0 != 0.0).any())
+            own = "regression" if numbers else selector.get_params(deep=False)["task"]
+            selector.set_params(task=own if self.tasks is None else self.tasks[at])
+        return selector
+
+    def _update(
+        self,
+        selectors: list[RowSelector],
+        names: list[str],
+        X: Any,
+        columns: list[Array],
+        codes: list[Array],
+        classes: Any,
+        sample_weight: Any,
+    ) -> None:
+        plain = type(X) is np.ndarray and X.dtype == np.float64 and X.flags.c_contiguous
+        shares = plain and codes and sample_weight is None
+        with self.selector._sharing(X, codes) if shares else nullcontext():
+            for at, (selector, column) in enumerate(zip(selectors, columns, strict=True)):
+                selector.partial_fit(X, column, None if classes is None else classes[at], sample_weight)
+        self.selectors_, self.targets_ = selectors, names
+
+    # -- read-outs -----------------------------------------------------------------------------------------
+
+    @property
+    def support_by_target_(self) -> NDArray[np.bool_]:
+        """The features selected for each target."""
+        check_is_fitted(self)
+        return np.array([selector.get_support() for selector in self.selectors_])
+
+    @property
+    def scores_by_target_(self) -> NDArray[np.float64]:
+        """The scores of each selector."""
+        check_is_fitted(self)
+        return np.array([selector.scores_ for selector in self.selectors_])
+
+    @property
+    def price_(self) -> float:
+        """Price of the shared selection."""
+        mask, terms = self.get_support(), self.selectors_[0]._terms
+        return float(mask.sum()) if terms is None else float(terms.total(mask[None])[0])
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features."""
+        check_is_fitted(self)
+        return self.selectors_[0].n_features_in_
+
+    @property
+    def n_seen_(self) -> int:
+        """Number of rows learned so far."""
+        check_is_fitted(self)
+        return self.selectors_[0].n_seen_
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the features, if the first rows had any."""
+        check_is_fitted(self)
+        if feature_names(self.selectors_[0]) is None:
+            raise AttributeError("The first rows had no column names.")
+        return self.selectors_[0].feature_names_in_
+
+    def table(self) -> dict[str, NDArray[Any]]:
+        """Return which features are selected for which target, one row per feature.
+
+        Returns
+        -------
+        dict of str to ndarray of shape (n_features,)
+            "feature", "selected" (for any target), and one column per target. It can be converted to a data frame.
+        """
+        support = self.support_by_target_
+        features = feature_names(self.selectors_[0]) or [f"x{j}" for j in range(self.n_features_in_)]
+        by_target = dict(zip(self.targets_, support, strict=True))
+        return {"feature": np.array(features, dtype=object), "selected": support.any(axis=0), **by_target}
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        mask: NDArray[np.bool_] = self.support_by_target_.any(axis=0)
+        return mask
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "selectors_")

@@ -1,0 +1,143 @@
+"""Several targets: each has the selection of a selector of its own, and all share one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import tamis
+from tamis import FIRES, FisherScore, ForwardPartialCorrelation, MutualInformation, PerTarget, TScore
+from tamis.base.per_target import columns_of_targets
+from tamis.errors import DataError
+
+
+def tagged(rng, n_rows=1500, n_features=30, n_targets=4):
+    """Each target depends on two features, of which it has one in common with the next."""
+    X = rng.normal(size=(n_rows, n_features))
+    signal = X[:, :n_targets] + X[:, 1 : n_targets + 1] + 0.5 * rng.normal(size=(n_rows, n_targets))
+    return X, signal
+
+
+def batches(model, X, y, size=200, **options):
+    for start in range(0, X.shape[0], size):
+        model.partial_fit(X[start : start + size], y[start : start + size], **options)
+    return model
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [TScore(2), FisherScore(2), MutualInformation(2), FIRES(2), ForwardPartialCorrelation(2), tamis.OFS(2)],
+)
+def test_each_target_has_the_selection_of_a_selector_of_its_own(selector, rng):
+    X, signal = tagged(rng)
+    Y = np.column_stack([signal[:, :3] > 0, np.digitize(signal[:, 3], [-1, 1])])
+    if isinstance(selector, FIRES | tamis.OFS):
+        Y = Y[:, :3]
+    model = batches(PerTarget(selector), X, Y)
+    for target, one in enumerate(model.selectors_):
+        alone = batches(type(selector)(2), X, Y[:, target])
+        np.testing.assert_allclose(one.scores_, alone.scores_, rtol=1e-9, atol=1e-12)
+        assert model.support_by_target_[target].tolist() == alone.get_support().tolist()
+    assert model.get_support().tolist() == model.support_by_target_.any(axis=0).tolist()
+    assert model.transform(X).shape == (1500, model.price_)
+    assert model.scores_by_target_.shape == (Y.shape[1], 30)
+
+
+def test_classes_and_numbers_of_a_frame_are_told_apart_and_named(rng):
+    X, signal = tagged(rng)
+    frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(30)])
+    y = pd.DataFrame(
+        {"hot": np.where(signal[:, 0] > 0, "yes", "no"), "price": signal[:, 1], "n": (signal[:, 2] > 0) * 1.0}
+    )
+    model = PerTarget(
+        ForwardPartialCorrelation(2, prices={f"f{j}": 5.0 if j == 1 else 1.0 for j in range(30)})
+    ).fit(frame, y)
+    assert model.targets_ == ["hot", "price", "n"]
+    assert [one.task for one in model.selectors_] == ["classification", "regression", "classification"]
+    assert model.selectors_[0].classes_.tolist() == ["no", "yes"]
+    assert set(model.get_feature_names_out()) >= {"f2", "f3"}
+    mask = model.get_support()
+    assert model.price_ == mask.sum() + 4.0 * mask[1]  # a column is paid once
+    table = model.table()
+    assert list(table) == ["feature", "selected", "hot", "price", "n"]
+    assert (table["selected"] == (table["hot"] | table["price"] | table["n"])).all()
+    as_numbers = PerTarget(ForwardPartialCorrelation(2), tasks=["classification", "regression", "regression"])
+    assert as_numbers.fit(frame, y).selectors_[2].task == "regression"
+
+
+def test_shared_sums_are_those_of_any_rows(rng):
+    """A large offset, columns that are constant within a class, new classes, weights, NaN, and CSR rows."""
+    X, signal = tagged(rng, n_targets=3)
+    X[:, 4] += 1e6
+    Y = (signal > 0).astype(int)
+    X[:, 7] = Y[:, 1]
+    Y[900:, 2] += 2
+    gaps = X.copy()
+    gaps[::7, 3] = np.nan
+    for rows in (X, gaps, sp.csr_matrix(X), np.asfortranarray(X), X.astype(np.float32), X[:, ::-1]):
+        model = batches(PerTarget(FisherScore(3)), rows, Y)
+        for target, one in enumerate(model.selectors_):
+            alone = batches(FisherScore(3), rows, Y[:, target])
+            np.testing.assert_allclose(one.scores_, alone.scores_, rtol=1e-7)
+    weight = rng.integers(0, 3, size=200).astype(float)
+    model = (
+        PerTarget(FisherScore(3)).fit(X[:200], Y[:200]).partial_fit(X[:200], Y[:200], sample_weight=weight)
+    )
+    alone = FisherScore(3).fit(X[:200], Y[:200, 0]).partial_fit(X[:200], Y[:200, 0], sample_weight=weight)
+    np.testing.assert_allclose(model.selectors_[0].scores_, alone.scores_, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (
+            [0, 1, 0],
+            "y must have shape (n_rows, n_targets), got [0, 1, 0]: pass one target to the selector itself",
+        ),
+        (np.zeros((3, 0)), "y has 0 targets"),
+        (np.zeros((2, 2)), "inconsistent numbers of samples"),
+        (np.zeros((3, 3)), "y has the targets 3, but had ['y0', 'y1'] in earlier rows"),
+        ([[0, "a"], [1, None], [0, "b"]], "Target 'y1': "),
+        (np.array([[0, 1.5], [1, 0], [0, 1]]), "Target 'y1': Unknown label type: continuous"),
+    ],
+)
+def test_impossible_targets_are_named_and_change_nothing(y, message, rng):
+    X = rng.normal(size=(3, 5))
+    model = PerTarget(TScore(2, task="classification")).fit(X, [[0, 1], [1, 0], [0, 1]])
+    before = tamis.dumps(model)
+    with pytest.raises((DataError, ValueError)) as caught:
+        model.partial_fit(X, y)
+    assert message in str(caught.value)
+    assert tamis.dumps(model) == before
+
+
+def test_a_rejected_batch_leaves_every_target_as_it_was(rng):
+    X, signal = tagged(rng)
+    model = batches(PerTarget(FisherScore(2)), X, (signal > 0).astype(int))
+    before = tamis.dumps(model)
+    bad = X[:10].copy()
+    bad[3, 2] = np.inf
+    with pytest.raises(DataError, match="inf"):
+        model.partial_fit(bad, (signal[:10] > 0).astype(int))
+    assert tamis.dumps(model) == before
+    again = tamis.loads(before)
+    assert again.support_by_target_.tolist() == model.support_by_target_.tolist()
+    assert again.targets_ == model.targets_
+
+
+def test_parameters_are_validated():
+    X, Y = np.zeros((4, 2)), [[0, 1], [1, 0], [0, 1], [1, 1]]
+    with pytest.raises(ValueError, match="selector must be a row selector"):
+        PerTarget("t").fit(X, Y)
+    with pytest.raises(ValueError, match="tasks must name the task of each of 2 targets, got 1"):
+        PerTarget(FisherScore(1), tasks=["regression"]).fit(X, Y)
+    with pytest.raises(ValueError, match="classes must have an entry for each of 2 targets, got 1"):
+        PerTarget(FisherScore(1)).partial_fit(X, Y, classes=[[0, 1]])
+
+
+def test_columns_of_targets_keep_their_types():
+    columns, names = columns_of_targets([[1, "a", 0.5], [2, "b", 1.0]], 2)
+    assert names is None
+    assert [column.dtype.kind for column in columns] == ["i", "U", "f"]

@@ -39,7 +39,10 @@ def as_column(y: Any, n_rows: int, estimator: str, *, allow_missing: bool = Fals
         )
         y = y[:, 0]
     if y.ndim != 1:
-        raise DataError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
+        raise DataError(
+            f"y should be a 1d array, got an array of shape {y.shape} instead: for several targets of a row selector,"
+            " wrap it in tamis.PerTarget."
+        )
     if y.shape[0] != n_rows:
         raise DataError(
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {y.shape[0]}."

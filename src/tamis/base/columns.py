@@ -43,7 +43,7 @@ from tamis.base.trace import ACCEPTED, Trace, Verdicts
 from tamis.errors import DataError
 
 
-class _Before:
+class OfferSnapshot:
     """A snapshot of a selector before an offer: its attributes, and copies of the parts that hooks change in place.
 
     Hooks append to arrays beyond the end of the earlier state, so no array is copied.
@@ -349,7 +349,9 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         ]
 
     def _fit_atomic(self, columns: Any, names: list[str] | None) -> Mask:
-        accepted: Mask = atomically(self, self._validate_and_offer, columns, names, before=_Before(self))
+        accepted: Mask = atomically(
+            self, self._validate_and_offer, columns, names, before=OfferSnapshot(self)
+        )
         return accepted
 
     def _validate_and_offer(self, columns: Any, names: list[str] | None) -> Mask:

@@ -25,7 +25,7 @@ from tamis.base.rows import RowSelector, feature_names
 from tamis.base.selector_mixin import SelectorMixin
 from tamis.errors import DataError
 
-__all__ = ["PerTarget", "columns_of_targets"]
+__all__ = ["PerTarget", "columns_of_targets", "is_numeric_target"]
 
 _TASKS = ("classification", "regression")
 
@@ -59,6 +59,11 @@ def columns_of_targets(y: Any, n_rows: int) -> tuple[list[Array], list[str] | No
     if not columns:
         raise DataError("y has 0 targets: pass at least one column.")
     return [as_column(column, n_rows, "PerTarget", allow_missing=True) for column in columns], names
+
+
+def is_numeric_target(column: Array) -> bool:
+    """Return whether a target contains a number that is not whole, and so has no classes."""
+    return column.dtype.kind == "f" and bool((column[np.isfinite(column)] % 1.0 != 0.0).any())
 
 
 @dataclass(eq=False, repr=False)
@@ -221,8 +226,7 @@ class PerTarget(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def _new(self, at: int, column: Array) -> RowSelector:
         selector: RowSelector = clone(self.selector)
         if "task" in selector.get_params(deep=False):
-            numbers = column.dtype.kind == "f" and bool((column[np.isfinite(column)] % 1.0 != 0.0).any())
-            own = "regression" if numbers else selector.get_params(deep=False)["task"]
+            own = "regression" if is_numeric_target(column) else selector.get_params(deep=False)["task"]
             selector.set_params(task=own if self.tasks is None else self.tasks[at])
         return selector
 
@@ -237,8 +241,8 @@ class PerTarget(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight: Any,
     ) -> None:
         plain = type(X) is np.ndarray and X.dtype == np.float64 and X.flags.c_contiguous
-        shares = plain and codes and sample_weight is None
-        with self.selector._sharing(X, codes) if shares else nullcontext():
+        shares = plain and codes and sample_weight is None and hasattr(self.selector, "_sharing")
+        with self.selector._sharing(X, codes) if shares else nullcontext():  # type: ignore[attr-defined]
             for at, (selector, column) in enumerate(zip(selectors, columns, strict=True)):
                 selector.partial_fit(X, column, None if classes is None else classes[at], sample_weight)
         self.selectors_, self.targets_ = selectors, names

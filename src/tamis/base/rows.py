@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self
 
 import numpy as np
@@ -160,13 +159,6 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
         """Reset features, in new arrays, as if they were 0 in all rows so far: those with a fill value."""
         self._state_spec.reset(self, "j", columns)
-
-    def _sharing(self, X: Array, codes: list[Array]) -> AbstractContextManager[Any]:
-        """Return a context in which selectors of several targets learn the same dense rows, and may share sums.
-
-        `codes` contains the classes of the rows for each target, or numbers.
-        """
-        return nullcontext()
 
     def clone_unfitted(self) -> Self:
         """Return an unfitted selector that can learn other rows elsewhere and then be merged with this one.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -35,12 +36,30 @@ if TYPE_CHECKING:
 _PROTOCOLS = {"honest": "test-then-train", "paper": "select, test, train"}
 
 
+@dataclass
+class TargetReading(Reading):
+    """The file that a run reads, with one or several labels.
+
+    Parameters
+    ----------
+    label : NAME
+        The label column: its name, or position (-1 is the last). Repeated: several targets, each with a run of its own.
+    """
+
+    label: list[str] | None = None  # type: ignore[assignment]
+
+    def of(self, label: str | None) -> Reading:
+        """Return how to read the rows of one label; the other labels are no features."""
+        drop = [*(self.drop or []), *(one for one in self.label or () if one != label)]
+        return Reading(**{**vars(self), "label": label, "drop": drop or None})
+
+
 @command(panel="Evaluation")
 def run(
     *,
     models: Models,
     options: Annotated[RunOptions, HelpPanel("Evaluation")],
-    reading: Reading,
+    reading: TargetReading,
     delayed: list[str] | None = None,
     report: Annotated[str | None, OUTPUT] = None,
     out: Annotated[str | None, OUTPUT] = None,
@@ -86,28 +105,78 @@ def run(
 
     `tamis run houses.csv --label price --task regression`
 
+    `tamis run posts.csv --label python --label sql --report tags.html`
+
     `zcat big.csv.gz | tamis run - --label -1 --json > result.json`
     """
-    if reading.file == "-" and checkpoint is not None:
+    if len(labels := list(dict.fromkeys(reading.label or [None]))) > 1:
+        kept_out = {"--checkpoint": checkpoint, "--save": save, "--delayed": delayed}
+        if named := [name for name, value in kept_out.items() if value]:
+            raise MisuseError(
+                f"{named[0]} needs a run of one target, but --label names {len(labels)}: run each alone."
+            )
+        output = RunOutput(as_json, quiet, report, {"--columns": columns}, {"--out": out})
+        return _run_targets(labels, models, options, reading, output, force=force)
+    one = reading.of(labels[0])
+    if one.file == "-" and checkpoint is not None:
         raise MisuseError(
             "--checkpoint cannot resume standard input, which can be read only once: save the rows to a file first."
         )
     files = {"--checkpoint": checkpoint, "--save": save, "--columns": columns}
     output = RunOutput(as_json, quiet, report, files, {"--out": out})
-    output.check(reading.inputs, force)
+    output.check(one.inputs, force)
     waits = _parse_delayed(delayed or [])
     with alone(checkpoint, out):
-        stream = reading.open(
+        stream = one.open(
             classes=not models.is_regression, quiet=quiet, clock=options.clock
         ).with_delayed_features(waits)
         if models.selector in (None, "auto") and models.learner is None and not models.is_regression:
             compile_missing("run", quiet=quiet)
         from tamis.evaluate.prequential.settings import features_of
 
-        models = _with_learner(models, reading, options, waits, quiet=quiet)
+        models = _with_learner(models, one, options, waits, quiet=quiet)
         selector, learner = models.make(features_of(stream, options)[1])
         kept = replace(options, checkpoint=checkpoint, checkpoint_every=checkpoint_every)
         return output.finish_run(evaluate(stream, selector, learner, output, kept))
+
+
+def _run_targets(
+    labels: list[str],
+    models: Models,
+    options: RunOptions,
+    reading: TargetReading,
+    output: RunOutput,
+    *,
+    force: bool,
+) -> int:
+    """Run once for each label, and show all with the union of their selections."""
+    from tamis.evaluate.prequential.settings import features_of
+    from tamis.evaluate.prequential.targets import TargetsResult
+
+    if reading.file == "-":
+        raise MisuseError(
+            "Several --label need several passes, but standard input can be read only once: save it to a file."
+        )
+    if positions := [label for label in labels if label.removeprefix("-").isdecimal()]:
+        raise MisuseError(f"--label {positions[0]} is a position: several labels are given by their names.")
+    output.check(reading.inputs, force)
+    results = {}
+    with alone(*output.folders.values()):
+        for label in labels:
+            one = reading.of(label)
+            stream = one.open(classes=not models.is_regression, quiet=output.quiet, clock=options.clock)
+            chosen = _with_learner(models, one, options, {}, quiet=output.quiet)
+            selector, learner = chosen.make(features_of(stream, options)[1])
+            results[label] = evaluate(stream, selector, learner, replace(output), options)
+            if results[label].settings["interrupted"]:
+                return INTERRUPTED
+        result = TargetsResult(results, shlex.join(["tamis", "run", *reading.words()]))
+        writers: dict[str, tuple[str | None, Callable[[str], object]]] = {
+            "results": (output.folders.get("--out"), result.save),
+            "columns": (output.files.get("--columns"), lambda place: _write_names(result.selected(), place)),
+        }
+        output.finish(result, writers)
+    return 0
 
 
 def _parse_delayed(given: list[str]) -> dict[str, int]:

@@ -40,6 +40,7 @@ from tamis.evaluate.metrics import (
     state_bytes,
 )
 from tamis.evaluate.prequential import PrequentialResult, Step, prequential
+from tamis.evaluate.prequential.targets import TargetsResult, prequential_by_target
 from tamis.evaluate.recommendation import Recommendation, recommend
 
 __all__ = [
@@ -74,6 +75,7 @@ __all__ = [
     "SlidingPrecisionRecall",
     "SlidingStability",
     "Step",
+    "TargetsResult",
     "detection_rate",
     "detections",
     "jaccard_similarity",
@@ -82,6 +84,7 @@ __all__ = [
     "pearson_similarity",
     "preq_cv_stability",
     "prequential",
+    "prequential_by_target",
     "recommend",
     "recovery",
     "run_experiment",

@@ -257,7 +257,9 @@ class SharedSums:
             indicators = np.zeros((stop - start, offsets[-1]))
             for one, offset in zip(self._codes, offsets[:-1], strict=True):
                 indicators[np.arange(stop - start), offset + one[start:stop]] = 1.0
-            with np.errstate(invalid="ignore", over="ignore"):  # rows with NaN or infinity are summed by the caller
+            with np.errstate(
+                invalid="ignore", over="ignore"
+            ):  # rows with NaN or infinity are summed by the caller
                 self._found[start] = _sums_by_class(X, indicators)
         first = sum(self._n_classes[:at])
         part = slice(first, first + self._n_classes[at])

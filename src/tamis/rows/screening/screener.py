@@ -369,6 +369,7 @@ class Screener(RowSelector):
         return factor**age, ticks
 
     def _sharing(self, X: Array, codes: list[Array]) -> AbstractContextManager[Any]:
+        """Return a context in which the selectors of several targets share the sums of these dense rows."""
         return sharing_sums(X, [one for one in codes if one.dtype == np.int64])
 
     def _widen(self, n_features: int) -> None:

@@ -2,8 +2,8 @@
 
     python experiments/prior_weights.py
 
-A fifth of 300 effects of three standard errors is true. Weights of 3 and 1/2: for the true and the other effects, or for
-a fifth of all effects at random. 100 runs at a target of .1, in the order false discovery rate / power.
+A fifth of 300 effects of three standard errors is true. Weights of 3 and 1/2: for the true and the other effects, or
+for a fifth of all effects at random. 100 runs at a target of .1: false discovery rate / power.
 """
 
 from __future__ import annotations

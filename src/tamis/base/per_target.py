@@ -242,7 +242,7 @@ class PerTarget(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         plain = type(X) is np.ndarray and X.dtype == np.float64 and X.flags.c_contiguous
         shares = plain and codes and sample_weight is None and hasattr(self.selector, "_sharing")
-        with self.selector._sharing(X, codes) if shares else nullcontext():  # type: ignore[attr-defined]
+        with self.selector._sharing(X, codes) if shares else nullcontext():
             for at, (selector, column) in enumerate(zip(selectors, columns, strict=True)):
                 selector.partial_fit(X, column, None if classes is None else classes[at], sample_weight)
         self.selectors_, self.targets_ = selectors, names
@@ -301,7 +301,7 @@ class PerTarget(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return {"feature": np.array(features, dtype=object), "selected": support.any(axis=0), **by_target}
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
-        mask: NDArray[np.bool_] = self.support_by_target_.any(axis=0)
+        mask: NDArray[np.bool_] = np.asarray(self.support_by_target_.any(axis=0))
         return mask
 
     def __sklearn_is_fitted__(self) -> bool:

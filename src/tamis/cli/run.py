@@ -109,7 +109,8 @@ def run(
 
     `zcat big.csv.gz | tamis run - --label -1 --json > result.json`
     """
-    if len(labels := list(dict.fromkeys(reading.label or [None]))) > 1:
+    labels: list[Any] = list(dict.fromkeys(reading.label or [None]))
+    if len(labels) > 1:
         kept_out = {"--checkpoint": checkpoint, "--save": save, "--delayed": delayed}
         if named := [name for name, value in kept_out.items() if value]:
             raise MisuseError(

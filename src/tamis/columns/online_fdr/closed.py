@@ -144,7 +144,7 @@ class ClosedELOND(ELOND):
         n, levels, e = len(self._e), np.empty(len(log_p)), self._e_values(log_p)
         e = np.where(e >= self._clocks(log_p, None) / _EXACT, e, 0.0)
         scale = float(self.alpha) * (self.n_rejected_ + 1)
-        n_zero = self.clock_ - n
+        n_zero = int(self.clock_) - n
         gamma = gamma_power(np.arange(n_zero + 1, n_zero + n + len(log_p) + 2))
         v = np.concatenate([self._v, np.empty(len(log_p))])
         n_zero = _pass(v, n, gamma, scale * e, levels)
@@ -176,7 +176,7 @@ class ClosedELOND(ELOND):
         self.clock_ += 1
         self.n_rejected_ += 1
         n = len(self._e)
-        gamma = gamma_power(np.arange(1, self.clock_ + 2))
+        gamma = gamma_power(np.arange(1, int(self.clock_) + 2))
         self._v = np.empty(n + 1)
         scale = float(self.alpha) * (self.n_rejected_ + 1)
         _rebuild(gamma, self._zeros, self._rejected, scale * self._e, self._v)

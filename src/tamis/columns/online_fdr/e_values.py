@@ -95,7 +95,7 @@ class ELORD(ChargingRule):
         """Validate the parameters and reset."""
         super().start()
         self.n_rejected_ = 0
-        self.n_before_ = 0  # tests charged until the last rejection
+        self.n_before_: int | float = 0  # tests charged until the last rejection
         self.budget_ = float(self.alpha)  # budget left at the last rejection
         self.n_tested_ = 0
         self.left_ = float(self.alpha)  # B_t of (6)

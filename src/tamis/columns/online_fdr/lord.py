@@ -97,7 +97,7 @@ class DecayingSumRule(ChargingRule):
         weights[1:2] -= self._initial_wealth
         return weights
 
-    _gamma: ClassVar[Gamma] = staticmethod(gamma_power)
+    _gamma: ClassVar[Any] = staticmethod(gamma_power)
 
     def _fade(self, ages: NDArray[Any], weight: Floats | None) -> Floats:
         """Return g of the ages, shape (m, n_times)."""

@@ -52,11 +52,7 @@ class TargetsResult(Result):
 
     def selected(self) -> list[str]:
         """Return the features that are selected for any target at the end."""
-        return [
-            name
-            for name, is_in in zip(self.feature_names, self.support_by_target.any(axis=0), strict=True)
-            if is_in
-        ]
+        return [self.feature_names[j] for j in np.flatnonzero(self.support_by_target.any(axis=0))]
 
     def verdict(self) -> str:
         """Return how many features all targets need."""

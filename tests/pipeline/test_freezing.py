@@ -77,8 +77,20 @@ MODELS: dict[str, tuple[Callable[[], Any], Any]] = {
     "boosting": (lambda: StreamPipeline(few(), Refit("lightgbm")), THREE),
     "boosting on few columns": (lambda: Refit("lightgbm", features="few"), TWO),
     "boosted numbers": (lambda: Refit("lightgbm-regressor"), NUMBERS),
+    "histogram boosting": (lambda: StreamPipeline(few(), Refit("hist-boosting")), THREE),
+    "histogram boosting of two classes": (lambda: Refit("hist-boosting"), TWO),
+    "histogram boosting of numbers": (lambda: Refit("hist-boosting-regressor"), NUMBERS),
     "a pipeline of scikit-learn": (lambda: make_pipeline(StandardScaler(), few(), LogisticRegression()), THREE),
 }  # fmt: skip
+# Leaves that use naive Bayes: only ONNX can represent them.
+BAYES: dict[str, tuple[Callable[[], Any], Any]] = {
+    "bayes leaves": (HoeffdingTree, THREE),
+    "only bayes leaves": (lambda: HoeffdingTree(leaf="nb", grace_period=400), TWO),
+    "bayes leaves behind a selector": (lambda: StreamPipeline(few(), HoeffdingTree()), THREE),
+    "adaptive tree with bayes leaves": (HoeffdingAdaptiveTree, TWO),
+    "forest with bayes leaves": (lambda: AdaptiveRandomForest(10), THREE),
+    "patches with bayes leaves": (lambda: StreamPipeline(few(), StreamingRandomPatches(5)), TWO),
+}
 needs_onnx = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("skl2onnx", "onnxruntime")),
     reason="skl2onnx or onnxruntime is not installed",
@@ -90,10 +102,10 @@ def fitted() -> Callable[[str], Any]:
     made: dict[str, Any] = {}
 
     def fit(name: str) -> Any:
-        if "boost" in name:
+        if name.startswith("boost"):
             pytest.importorskip("lightgbm")
         if name not in made:
-            make, y = MODELS[name]
+            make, y = (MODELS | BAYES)[name]
             made[name] = make().fit(X, y)
         return made[name]
 
@@ -163,7 +175,7 @@ def test_names_of_a_frame_are_those_of_the_pipeline() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: HoeffdingTree().fit(X, TWO), "leaf='nb-adaptive' cannot be frozen: train it with leaf='majority'"),
+        (lambda: HoeffdingTree().fit(X, TWO), "leaf='nb-adaptive' cannot be frozen: .*leaf='majority', or export"),
         (lambda: WeightedKNN().fit(X, TWO), "the learner WeightedKNN cannot be frozen"),
         (lambda: Refit("random-forest").partial_fit(X[:20], TWO[:20]), "no fitted estimator"),
         (lambda: HoeffdingTree(leaf="majority", categorical=[0]).fit(np.round(X), np.round(X[:, 0])), "categories"),
@@ -180,7 +192,7 @@ def test_what_has_no_counterpart_is_an_error_that_names_it(make, message: str) -
 
 @needs_onnx
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [*MODELS, *BAYES])
 def test_an_onnx_graph_predicts_the_same(fitted, name: str) -> None:
     import onnxruntime
 
@@ -188,12 +200,46 @@ def test_an_onnx_graph_predicts_the_same(fitted, name: str) -> None:
     session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
     outputs = session.run(None, {"X": NEW})
     predicted = outputs[0].reshape(len(NEW))
-    if MODELS[name][1] is NUMBERS:
+    if (MODELS | BAYES)[name][1] is NUMBERS:
         np.testing.assert_allclose(predicted, model.predict(NEW), rtol=1e-5, atol=1e-4)
         return
     assert (predicted == model.predict(NEW)).all()
     if hasattr(model, "predict_proba"):
         np.testing.assert_allclose(outputs[1], model.predict_proba(NEW), atol=1e-6)
+
+
+@needs_onnx
+def test_values_that_leaves_have_not_had_in_onnx() -> None:
+    """Constant features within a class, a class that a leaf has not seen, missing values, and a tree without rows."""
+    import onnxruntime
+
+    rows = np.round(X[:, :4] / 30.0)
+    rows[TWO == "up", 2] = 1.0
+    rows[THREE == 0, 3] = 0.0
+    new = np.round(NEW[:5000, :4] / 30.0)
+    new[RNG.random(new.shape) < 0.1] = np.nan
+    new[:700] = rows[:700]
+    for labels in (TWO, THREE):
+        for model in (HoeffdingTree(leaf="nb"), HoeffdingTree(grace_period=50), AdaptiveRandomForest(4)):
+            model.fit(rows, labels)
+            session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
+            predicted, shares = session.run(None, {"X": new})
+            np.testing.assert_allclose(shares, model.predict_proba(new), atol=1e-9)
+            assert (predicted == model.predict(new)).all()
+
+
+@needs_onnx
+@pytest.mark.parametrize("name", ["bayes leaves", "forest with bayes leaves", "histogram boosting"])
+def test_a_row_in_onnx_takes_less_than_50_microseconds(fitted, name: str) -> None:
+    import timeit
+
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(to_onnx(fitted(name)).SerializeToString(), options)
+    row = {"X": NEW[:1]}
+    assert min(timeit.repeat(lambda: session.run(None, row), number=50, repeat=20)) / 50 < 50e-6
 
 
 @needs_onnx

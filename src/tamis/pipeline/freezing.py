@@ -12,17 +12,19 @@ forests of these trees                 a `VotingClassifier`
 `Refit`                                its estimator, for the columns of the last fit
 an estimator of scikit-learn           a copy, for the selected columns
 =====================================  ==========================================================================
+
+Trees whose leaves use naive Bayes have no counterpart in scikit-learn, but are exported to ONNX: a tree ensemble finds
+the leaf of each row, whose means and variances are then gathered from tables.
 """
 
 from __future__ import annotations
 
 from copy import deepcopy
-from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import SGDClassifier
@@ -36,6 +38,9 @@ from tamis.base import RowSelector
 from tamis.learners.class_likelihoods import ClassLikelihoods
 from tamis.learners.column_masking import restrict_columns
 from tamis.learners.hoeffding import AdaptiveRandomForest, HoeffdingTree
+from tamis.learners.hoeffding.classifier import LEAVES
+from tamis.learners.hoeffding.leaves import SAME, UNSEEN, uses_bayes
+from tamis.learners.hoeffding.nodes import Link, Moment
 from tamis.learners.hoeffding.records import Node
 from tamis.learners.linear import Perceptron, SGDLinearSVM, SGDLogisticRegression
 from tamis.learners.naive_bayes import WeightedNaiveBayes
@@ -68,7 +73,8 @@ def freeze(model: Any) -> Pipeline:
     Raises
     ------
     ValueError
-        If scikit-learn has no counterpart: trees whose leaves use naive Bayes, categories, other learners.
+        If scikit-learn has no counterpart: trees whose leaves use naive Bayes (see :func:`to_onnx`), categories, other
+        learners.
 
     Examples
     --------
@@ -83,18 +89,23 @@ def freeze(model: Any) -> Pipeline:
     >>> bool((plain.predict(X) == model.predict(X)).all())
     True
     """
+    return _freeze(model, plain=True)
+
+
+def _freeze(model: Any, *, plain: bool) -> Pipeline:
+    """Return a fitted model as a pipeline, unless `plain` also with what only ONNX can represent."""
     check_is_fitted(model)
     if isinstance(model, Pipeline):
-        steps = [step for name, one in model.steps for step in _steps_of_step(name, one)]
+        steps = [step for name, one in model.steps for step in _steps_of_step(name, one, plain=plain)]
     elif hasattr(model, "_current_models"):  # a StreamPipeline, which this module must not import
         if model.categories_:
             raise _unsupported("categories", "convert them to numbers before the pipeline")
-        steps = _steps_of_models(model._current_models())
+        steps = _steps_of_models(model._current_models(), plain=plain)
     elif isinstance(model, RowSelector):
         steps = [("columns", _columns(model.get_support(indices=True), model.n_features_in_))]
     else:
         everything = np.arange(model.n_features_in_)
-        steps = _steps_of_learner(model, everything, everything.size, "columns", None)
+        steps = _steps_of_learner(model, everything, everything.size, "columns", None, plain=plain)
     pipeline = Pipeline(steps)
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
@@ -107,14 +118,14 @@ def _unsupported(what: str, advice: str) -> ValueError:
     return ValueError(f"A model with {what} cannot be frozen: {advice}.")
 
 
-def _steps_of_step(name: str, one: Any) -> list[tuple[str, Any]]:
+def _steps_of_step(name: str, one: Any, *, plain: bool) -> list[tuple[str, Any]]:
     """Return the steps that replace a step of a scikit-learn pipeline."""
     if one is None or isinstance(one, str) or not type(one).__module__.startswith("tamis."):
         return [(name, deepcopy(one))]
-    return [(f"{name}_{inner}", step) for inner, step in freeze(one).steps]
+    return [(f"{name}_{inner}", step) for inner, step in _freeze(one, plain=plain).steps]
 
 
-def _steps_of_models(models: SelectiveLearner) -> list[tuple[str, Any]]:
+def _steps_of_models(models: SelectiveLearner, *, plain: bool) -> list[tuple[str, Any]]:
     learner = models.learner
     if learner.n_known_classes == 0:
         raise _unsupported("an unfitted learner", "learn from rows of two classes first")
@@ -126,7 +137,7 @@ def _steps_of_models(models: SelectiveLearner) -> list[tuple[str, Any]]:
     if scale is not None and models.is_sparse:
         raise _unsupported("scaled sparse rows", "pass dense rows, or scale='none'")
     target = learner.target if isinstance(learner, MaskedRegressor) and learner.is_scaled else None
-    steps = _steps_of_learner(learner.model, columns, models.n_features, learner.way, target)
+    steps = _steps_of_learner(learner.model, columns, models.n_features, learner.way, target, plain=plain)
     if scale is None:
         return steps
     used = steps[0][1].get_support(indices=True)
@@ -137,7 +148,13 @@ def _steps_of_models(models: SelectiveLearner) -> list[tuple[str, Any]]:
 
 
 def _steps_of_learner(
-    model: Any, columns: NDArray[np.intp], n_features: int, way: str, target: RunningScale | None
+    model: Any,
+    columns: NDArray[np.intp],
+    n_features: int,
+    way: str,
+    target: RunningScale | None,
+    *,
+    plain: bool,
 ) -> list[tuple[str, Any]]:
     """Return the steps of a learner that was trained on rows of all features, and uses some columns."""
     steps: list[tuple[str, Any]] = []
@@ -149,6 +166,8 @@ def _steps_of_learner(
         learner = _linear(model, columns)
     elif isinstance(model, WeightedNaiveBayes):
         learner = _naive_bayes(model, columns)
+    elif not plain and getattr(model, "leaf", None) in ("nb", "nb-adaptive"):
+        learner = _bayes_trees(model, columns)
     elif isinstance(model, HoeffdingTree):
         learner = _tree(model.nodes_, model, columns)
     elif isinstance(model, AdaptiveRandomForest):
@@ -233,12 +252,10 @@ def _forest(model: AdaptiveRandomForest, columns: NDArray[np.intp]) -> Any:
     from sklearn.ensemble import VotingClassifier
 
     trees = [_tree(nodes, model, columns) for nodes in model._nodes()]
-    n_classes = len(model.classes_)
-    weights = np.array([(tree.tally[0] + 1.0) / (tree.tally[1] + n_classes) for tree in model._trees_])
     plain = VotingClassifier(
         [(f"tree{i}", tree) for i, tree in enumerate(trees)],
         voting="soft",
-        weights=weights,
+        weights=_weights_of_trees(model),
         flatten_transform=False,
     )
     plain.estimators_, plain.classes_ = trees, trees[0].classes_
@@ -247,20 +264,20 @@ def _forest(model: AdaptiveRandomForest, columns: NDArray[np.intp]) -> Any:
     return plain
 
 
-def _tree(nodes: list[Node], model: Any, columns: NDArray[np.intp]) -> Any:
-    """Return a tree with the same splits; one on a feature that is not among the columns leads to the heavier child."""
-    from sklearn.tree import DecisionTreeClassifier
+# The left and the right child, -1 at a leaf; feature and threshold; whether missing values go left.
+_Branch: TypeAlias = tuple[int, int, int, float, bool]
+# The output to which each tree adds, its branches, and the values of its nodes.
+_Trees: TypeAlias = list[tuple[int, list[_Branch], list[float]]]
 
-    if model.leaf != "majority":
-        raise _unsupported(f"leaf={model.leaf!r}", "train it with leaf='majority'")
+
+def _pruned(nodes: list[Node], columns: NDArray[np.intp]) -> tuple[list[_Branch], list[Node]]:
+    """Return a tree whose splits use these columns only, and its nodes; other splits lead to the heavier child."""
     children: dict[int, list[int]] = {}
     for at, node in enumerate(nodes):
         children.setdefault(node.parent, []).append(at)
     position = {int(j): k for k, j in enumerate(columns)}
-    kept: list[
-        tuple[int, int, int, float, bool]
-    ] = []  # left, right, feature, threshold, missing values go left
-    values: list[Floats] = []
+    kept: list[_Branch] = []
+    reached: list[Node] = []
 
     def add(at: int) -> int:
         node = nodes[at]
@@ -275,16 +292,32 @@ def _tree(nodes: list[Node], model: Any, columns: NDArray[np.intp]) -> Any:
             node = nodes[at]
         here = len(kept)
         kept.append((-1, -1, -2, -2.0, False))
-        total = node.class_weights.sum()
-        n_classes = len(node.class_weights)
-        values.append(node.class_weights / total if total > 0.0 else np.full(n_classes, 1.0 / n_classes))
+        reached.append(node)
         if node.feature is not None and node.threshold is not None:
-            # scikit-learn's trees compare values of 32 bits.
-            cut = float(np.float32(node.threshold))
-            kept[here] = (add(left), add(right), position[node.feature], cut, heavier_left)
+            kept[here] = (add(left), add(right), position[node.feature], node.threshold, heavier_left)
         return here
 
     add(0)
+    return kept, reached
+
+
+def _shares(node: Node) -> Floats:
+    """Return the share of each class at a node."""
+    total = node.class_weights.sum()
+    n_classes = len(node.class_weights)
+    return node.class_weights / total if total > 0.0 else np.full(n_classes, 1.0 / n_classes)
+
+
+def _tree(nodes: list[Node], model: Any, columns: NDArray[np.intp]) -> Any:
+    """Return a tree with the same splits; one on a feature that is not among the columns leads to the heavier child."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    if model.leaf != "majority":
+        raise _unsupported(f"leaf={model.leaf!r}", "train it with leaf='majority', or export it to ONNX")
+    kept, reached = _pruned(nodes, columns)
+    values = [_shares(node) for node in reached]
+    # scikit-learn's trees compare values of 32 bits.
+    kept = [(left, right, feature, float(np.float32(cut)), goes) for left, right, feature, cut, goes in kept]
     order = np.argsort(model.classes_, kind="stable")
     labels = np.asarray(model.classes_)[order]
     plain = DecisionTreeClassifier(random_state=0).fit(np.zeros((len(labels), len(columns))), labels)
@@ -306,6 +339,95 @@ def _tree(nodes: list[Node], model: Any, columns: NDArray[np.intp]) -> Any:
     tree.__setstate__(state)
     plain.tree_ = tree
     return plain
+
+
+class _BayesTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Trees whose leaves use naive Bayes, for a conversion to ONNX.
+
+    Attributes
+    ----------
+    trees : list of list
+        The branches of each tree.
+    leaves : list of list of int
+        The leaf number of each node.
+    prior : ndarray of shape (n_leaves, n_classes), float64
+        Log-probabilities, of a leaf that predicts its majority class or of naive Bayes.
+    centre, pull, level, penalty, tolerance : ndarray of shape (n_leaves, n_classes, n_features), float64
+        A value x adds level - pull (x - centre)^2, and -penalty if it differs from the centre by more than the
+        tolerance times x.
+    weights : ndarray of shape (n_trees,), float64
+    """
+
+    def fit(self, X: Any, y: Any) -> _BayesTrees:
+        """Raise: it is only converted."""
+        raise NotImplementedError
+
+
+def _bayes_trees(model: Any, columns: NDArray[np.intp]) -> _BayesTrees:
+    is_forest = isinstance(model, AdaptiveRandomForest)
+    if not is_forest and not isinstance(model, HoeffdingTree):
+        raise _unsupported(f"the learner {type(model).__name__}", "predict with the model itself")
+    if len(model._categorical_):
+        raise _unsupported("categories", "convert them to numbers before the tree")
+    members = model._trees_ if is_forest else [None]
+    n_classes = len(model.classes_)
+    plain = _BayesTrees()
+    plain.classes_, plain.n_features_in_ = np.asarray(model.classes_), len(columns)
+    plain.weights = np.ones(1) if not is_forest else _weights_of_trees(model)
+    plain.trees, plain.leaves = [], []
+    priors: list[Floats] = []
+    tables: list[Floats] = []
+    for nodes, member in zip(model._nodes() if is_forest else [model.nodes_], members, strict=True):
+        arrays = (model._pools_ if member is None else member.pools).arrays()
+        branches, reached = _pruned(nodes, columns)
+        plain.trees.append(branches)
+        plain.leaves.append(numbers := [])
+        for branch, node in zip(branches, reached, strict=True):
+            numbers.append(len(priors))
+            if branch[0] >= 0:
+                continue
+            table = np.zeros((5, n_classes, len(columns)))
+            with np.errstate(divide="ignore"):
+                priors.append(np.log(_shares(node)))
+            if node.weight > 0.0 and uses_bayes(arrays, node.place, LEAVES.index(model.leaf)):
+                slot = arrays.links[node.place, Link.SLOT]
+                moments = arrays.gaussians[slot]
+                features = (
+                    np.arange(moments.shape[2]) if member is None else member.drawn[slot, : member.n_places]
+                )
+                at, place = np.nonzero(columns[:, None] == features)
+                table[:, :, at] = _densities(moments[:, :, place])
+            tables.append(table)
+    plain.prior = np.array(priors)
+    plain.centre, plain.pull, plain.level, plain.penalty, plain.tolerance = np.moveaxis(
+        np.array(tables), 1, 0
+    )
+    return plain
+
+
+def _weights_of_trees(model: AdaptiveRandomForest) -> Floats:
+    """Return the weight of each tree: its accuracy."""
+    n_classes = len(model.classes_)
+    return np.array([(tree.tally[0] + 1.0) / (tree.tally[1] + n_classes) for tree in model._trees_])
+
+
+def _densities(moments: Floats) -> Floats:
+    """Return centre, pull, level, penalty and tolerance of the classes and features of a leaf."""
+    observed, mean, deviation = (
+        moments[:, Moment.OBSERVED],
+        moments[:, Moment.MEAN],
+        moments[:, Moment.DEVIATION],
+    )
+    is_normal = (deviation > 0.0) & (observed > 1.0)
+    variance = np.where(is_normal, deviation / np.where(is_normal, observed - 1.0, 1.0), 1.0)
+    is_new = ~is_normal & (observed <= 0.0)
+    return np.stack([
+        np.where(is_new, 1.0, mean),
+        np.where(is_normal, 0.5 / variance, 0.0),
+        np.where(is_normal, -0.5 * np.log(2.0 * np.pi * variance), 0.0),
+        np.where(is_normal, 0.0, UNSEEN),
+        np.where(is_new, -1.0, SAME),  # -1: any value differs
+    ])  # fmt: skip
 
 
 def _refitted(model: Refit, target: RunningScale | None) -> tuple[NDArray[np.intp], Any, Floats | None]:
@@ -382,7 +504,7 @@ def to_onnx(model: Any) -> ModelProto:
     ImportError
         Without the extra `onnx`.
     """
-    frozen = freeze(model)
+    frozen = _freeze(model, plain=False)
     try:
         from skl2onnx import convert_sklearn, update_registered_converter
         from skl2onnx.common.data_types import DoubleTensorType
@@ -392,11 +514,11 @@ def to_onnx(model: Any) -> ModelProto:
     first, last = frozen.steps[0][1], frozen.steps[-1][1]
     n_features = first.n_features_in_
     vars(first).pop("feature_names_in_", None)  # the input is one array
-    _register_lightgbm(last)
+    _register_trees(last)
     update_registered_converter(
         SimpleImputer, "TamisImputer", _shape_of_imputer, _convert_imputer, overwrite=True
     )
-    if type(last).__module__.startswith(("sklearn.tree", "sklearn.ensemble")):
+    if type(last).__module__.startswith(("sklearn.tree", "sklearn.ensemble")) and not _is_boosted(last):
         # These compare values of 32 bits; forests add probabilities of 64.
         kinds = (np.float32, np.float64) if "_forest" in type(last).__module__ else (np.float32,)
         frozen.steps[-1:-1] = [(f"cast_to_{kind.__name__}", CastTransformer(kind)) for kind in kinds]
@@ -424,9 +546,14 @@ def _convert_imputer(scope: Any, operator: Any, container: Any) -> None:
     container.add_node("Where", [missing, means, rows], replaced, op_version=16)
 
 
-def _register_lightgbm(last: Any) -> None:
-    """Register the converter below: that of onnxmltools rounds thresholds to 32 bits."""
-    if not type(last).__module__.startswith("lightgbm."):
+def _is_boosted(last: Any) -> bool:
+    """Return whether an estimator is boosting whose trees compare values of 64 bits."""
+    return type(last).__name__.startswith(("LGBM", "HistGradientBoosting"))
+
+
+def _register_trees(last: Any) -> None:
+    """Register the converters below: others round thresholds to 32 bits."""
+    if not (_is_boosted(last) or isinstance(last, _BayesTrees)):
         return
     from skl2onnx import update_registered_converter
     from skl2onnx.common.data_types import DoubleTensorType
@@ -442,13 +569,111 @@ def _register_lightgbm(last: Any) -> None:
             {"zipmap": [True, False], "nocl": [True, False]},
         )
     name = f"Tamis{type(last).__name__}"
-    update_registered_converter(type(last), name, shapes, _convert_lightgbm, overwrite=True, options=options)
+    convert = _convert_bayes_trees if isinstance(last, _BayesTrees) else _convert_boosting
+    update_registered_converter(type(last), name, shapes, convert, overwrite=True, options=options)
 
 
-def _convert_lightgbm(scope: Any, operator: Any, container: Any) -> None:
+def _add_trees(scope: Any, container: Any, rows: str, trees: _Trees, n_targets: int) -> str:
+    """Add trees, each with its target, branches and values of nodes; return the name of their sums."""
     from onnx import TensorProto, helper
 
+    nodes = [
+        (tree, at, max(feature, 0), max(left, 0), max(right, 0), int(goes_left), cut, left >= 0)
+        for tree, (_, branches, _) in enumerate(trees)
+        for at, (left, right, feature, cut, goes_left) in enumerate(branches)
+    ]
+    leaves = [
+        (tree, at, target, float(values[at]))
+        for tree, (target, branches, values) in enumerate(trees)
+        for at, branch in enumerate(branches)
+        if branch[0] < 0
+    ]
+    *columns, cuts, is_split = map(list, zip(*nodes, strict=True))
+    *ids, weights = map(list, zip(*leaves, strict=True))
+    names = ("treeids", "nodeids", "featureids", "truenodeids", "falsenodeids", "missing_value_tracks_true")
+    raw, total = (scope.get_unique_variable_name(name) for name in ("raw", "total"))
+    container.add_node(
+        "TreeEnsembleRegressor", rows, raw, op_domain="ai.onnx.ml", op_version=3, n_targets=n_targets,
+        nodes_modes=["BRANCH_LEQ" if one else "LEAF" for one in is_split],
+        nodes_values_as_tensor=helper.make_tensor(f"{raw}_cuts", TensorProto.DOUBLE, [len(cuts)], cuts),
+        target_weights_as_tensor=helper.make_tensor(f"{raw}_leaves", TensorProto.DOUBLE, [len(weights)], weights),
+        **{f"nodes_{name}": values for name, values in zip(names, columns, strict=True)},
+        **{f"target_{name}": values for name, values in zip(("treeids", "nodeids", "ids"), ids, strict=True)},
+    )  # fmt: skip
+    container.add_node("Cast", raw, total, to=TensorProto.DOUBLE, op_version=13)
+    return str(total)
+
+
+def _add_labels(scope: Any, container: Any, shares: str, label: str, classes: Array) -> None:
+    """Add the most likely label."""
+    from onnx import TensorProto
+
+    best, labels = (scope.get_unique_variable_name(name) for name in ("best", "labels"))
+    is_text = classes.dtype.kind in "OU"
+    kind = TensorProto.STRING if is_text else TensorProto.INT64
+    container.add_initializer(
+        labels, kind, [len(classes)], [str(c).encode() if is_text else int(c) for c in classes]
+    )
+    container.add_node("ArgMax", shares, best, axis=1, keepdims=0, op_version=13)
+    container.add_node("Gather", [labels, best], label, op_version=13)
+
+
+def _convert_boosting(scope: Any, operator: Any, container: Any) -> None:
+    from onnx import TensorProto
+
     model, rows = operator.raw_operator, operator.inputs[0].full_name
+    boosted = _lightgbm_trees if type(model).__name__.startswith("LGBM") else _histogram_trees
+    trees, base, link = boosted(model)
+    total = _add_trees(scope, container, rows, trees, len(base))
+
+    def new(name: str) -> str:
+        return str(scope.get_unique_variable_name(name))
+
+    start, scores = new("start"), operator.outputs[0].full_name if link is None else new("scores")
+    container.add_initializer(start, TensorProto.DOUBLE, [1, len(base)], base)
+    container.add_node("Add", [total, start], scores, op_version=14)
+    if link is None:
+        return
+    label, shares = (output.full_name for output in operator.outputs)
+    if link == "Softmax":
+        container.add_node("Softmax", scores, shares, axis=1, op_version=13)
+    else:
+        one, second, first = new("one"), new("second"), new("first")
+        container.add_initializer(one, TensorProto.DOUBLE, [1], [1.0])
+        container.add_node("Sigmoid", scores, second, op_version=13)
+        container.add_node("Sub", [one, second], first, op_version=14)
+        container.add_node("Concat", [first, second], shares, axis=1, op_version=13)
+    _add_labels(scope, container, shares, label, np.asarray(model.classes_))
+
+
+def _histogram_trees(model: Any) -> tuple[_Trees, list[float], str | None]:
+    """Return the trees of scikit-learn's histogram boosting, the score without trees, and the link."""
+    kind = type(model._loss.link).__name__
+    links = {
+        "LogitLink": "Sigmoid",
+        "HalfLogitLink": "Sigmoid",
+        "MultinomialLogit": "Softmax",
+        "IdentityLink": None,
+    }
+    if kind not in links:
+        raise _unsupported(f"loss={model.loss!r}", "use log_loss, squared_error, absolute_error or quantile")
+    trees: _Trees = []
+    for predictors in model._predictors:
+        for target, predictor in enumerate(predictors):
+            nodes = predictor.nodes
+            if nodes["is_categorical"].any():
+                raise _unsupported("categories", "convert them to numbers before the model")
+            names = ("left", "right", "feature_idx", "num_threshold", "missing_go_to_left")
+            table = zip(nodes["is_leaf"].tolist(), *(nodes[name].tolist() for name in names), strict=True)
+            branches = [
+                (-1, -1, -2, -2.0, False) if leaf else (*row[:4], bool(row[4])) for leaf, *row in table
+            ]
+            trees.append((target, branches, nodes["value"].tolist()))
+    return trees, np.ravel(model._baseline_prediction).tolist(), links[kind]
+
+
+def _lightgbm_trees(model: Any) -> tuple[_Trees, list[float], str | None]:
+    """Return the trees of LightGBM, the score without trees, and the link."""
     dump = model.booster_.dump_model()
     objective, n_models = dump.get("objective", "regression").split(), dump["num_tree_per_iteration"]
     link = {"binary": "Sigmoid", "multiclass": "Softmax", "regression": None}.get(objective[0], "")
@@ -459,81 +684,72 @@ def _convert_lightgbm(scope: Any, operator: Any, container: Any) -> None:
     ):
         raise _unsupported(f"the objective {' '.join(objective)}", "use binary, multiclass or regression")
 
-    def new(name: str) -> str:
-        return str(scope.get_unique_variable_name(name))
+    def add(node: dict[str, Any], branches: list[_Branch], values: list[float]) -> int:
+        here = len(branches)
+        branches.append((-1, -1, -2, -2.0, False))
+        values.append(node.get("leaf_value", 0.0))
+        if "split_feature" in node:
+            if node["decision_type"] != "<=" or node["missing_type"] == "Zero":
+                raise _unsupported(
+                    "categories, or zeros as missing values", "convert them to numbers before the model"
+                )
+            # Where no missing value occurred in training, LightGBM takes 0 for it.
+            missing_left = node["default_left"] if node["missing_type"] == "NaN" else node["threshold"] >= 0.0
+            left, right = (add(node[f"{side}_child"], branches, values) for side in ("left", "right"))
+            branches[here] = (left, right, node["split_feature"], node["threshold"], missing_left)
+        return here
 
-    nodes: dict[str, list[Any]] = {
-        name: [] for name in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids",
-                              "missing_value_tracks_true")
-    }  # fmt: skip
-    leaves: dict[str, list[Any]] = {name: [] for name in ("treeids", "nodeids", "ids", "weights")}
-
-    def add(tree: int, node: dict[str, Any]) -> int:
-        at = next(numbers)
-        is_leaf = "leaf_value" in node and "split_feature" not in node
-        row = [tree, at, 0, 0.0, "LEAF", 0, 0, 0]
-        for values, value in zip(nodes.values(), row, strict=True):
-            values.append(value)
-        here = len(nodes["nodeids"]) - 1
-        if is_leaf:
-            for values, value in zip(
-                leaves.values(), (tree, at, tree % n_models, node["leaf_value"]), strict=True
-            ):
-                values.append(value)
-            return at
-        if node["decision_type"] != "<=" or node["missing_type"] == "Zero":
-            raise _unsupported(
-                "categories, or zeros as missing values", "convert them to numbers before the model"
-            )
-        # Where no missing value occurred in training, LightGBM takes 0 for it.
-        missing_left = node["default_left"] if node["missing_type"] == "NaN" else node["threshold"] >= 0.0
-        left, right = add(tree, node["left_child"]), add(tree, node["right_child"])
-        row = [
-            tree,
-            at,
-            node["split_feature"],
-            node["threshold"],
-            "BRANCH_LEQ",
-            left,
-            right,
-            int(missing_left),
-        ]
-        for values, value in zip(nodes.values(), row, strict=True):
-            values[here] = value
-        return at
-
+    trees: _Trees = []
     for tree, info in enumerate(dump["tree_info"]):
-        numbers = count()
-        add(tree, info["tree_structure"])
-    raw, total = new("raw"), new("total")
-    thresholds, weights = nodes.pop("values"), leaves.pop("weights")
-    container.add_node(
-        "TreeEnsembleRegressor", rows, raw, op_domain="ai.onnx.ml", op_version=3, n_targets=n_models,
-        nodes_values_as_tensor=helper.make_tensor(new("cuts"), TensorProto.DOUBLE, [len(thresholds)], thresholds),
-        target_weights_as_tensor=helper.make_tensor(new("leaves"), TensorProto.DOUBLE, [len(weights)], weights),
-        **{f"nodes_{name}": values for name, values in nodes.items()},
-        **{f"target_{name}": values for name, values in leaves.items()},
-    )  # fmt: skip
-    to_double = {"to": TensorProto.DOUBLE, "op_version": 13}
-    if link is None:
-        container.add_node("Cast", raw, operator.outputs[0].full_name, **to_double)
-        return
-    container.add_node("Cast", raw, total, **to_double)
+        trees.append((tree % n_models, [], []))
+        add(info["tree_structure"], *trees[-1][1:])
+    return trees, [0.0] * n_models, link
+
+
+def _convert_bayes_trees(scope: Any, operator: Any, container: Any) -> None:
+    """Add the leaf of each row and tree, the log-probabilities of its classes, and their weighted mean."""
+    from onnx import TensorProto
+
+    model, rows = operator.raw_operator, operator.inputs[0].full_name
+
+    def node(kind: str, *inputs: str, version: int = 13, output: str | None = None, **how: Any) -> str:
+        name = output or str(scope.get_unique_variable_name(kind.lower()))
+        container.add_node(kind, list(inputs), name, op_version=version, **how)
+        return name
+
+    def constant(values: Any, kind: int = TensorProto.DOUBLE) -> str:
+        name, values = str(scope.get_unique_variable_name("constant")), np.asarray(values)
+        container.add_initializer(name, kind, values.shape, values.ravel().tolist())
+        return name
+
+    trees = [
+        (target, branches, [float(number) for number in numbers])
+        for target, (branches, numbers) in enumerate(zip(model.trees, model.leaves, strict=True))
+    ]
+    n_trees = len(trees)
+    leaf = node(
+        "Cast", _add_trees(scope, container, rows, trees, n_trees), to=TensorProto.INT64
+    )  # (n, trees)
+
+    def table(values: Floats) -> str:
+        return node("Gather", constant(values), leaf, axis=0)
+
+    # (n, 1, 1, features) against (n, trees, classes, features)
+    values = node("Unsqueeze", rows, constant([1, 2], TensorProto.INT64))
+    gap = node("Sub", values, table(model.centre), version=14)
+    square = node("Mul", gap, gap, version=14)
+    parts = node("Sub", table(model.level), node("Mul", table(model.pull), square, version=14), version=14)
+    if model.penalty.any():
+        allowed = node("Mul", table(model.tolerance), node("Abs", values), version=14)
+        differs = node("Cast", node("Greater", node("Abs", gap), allowed), to=TensorProto.DOUBLE)
+        parts = node("Sub", parts, node("Mul", table(model.penalty), differs, version=14), version=14)
+    parts = node(
+        "Where", node("IsNaN", values), constant([0.0]), parts, version=16
+    )  # a missing value is ignored
+    sums = node("ReduceSum", parts, constant([3], TensorProto.INT64), keepdims=0)
+    votes = node("Softmax", node("Add", table(model.prior), sums, version=14), axis=2)
+    weights = (model.weights / model.weights.sum())[:, None]
     label, shares = (output.full_name for output in operator.outputs)
-    if link == "Softmax":
-        container.add_node("Softmax", total, shares, axis=1, op_version=13)
-    else:
-        one, second, first = new("one"), new("second"), new("first")
-        container.add_initializer(one, TensorProto.DOUBLE, [1], [1.0])
-        container.add_node("Sigmoid", total, second, op_version=13)
-        container.add_node("Sub", [one, second], first, op_version=14)
-        container.add_node("Concat", [first, second], shares, axis=1, op_version=13)
-    best, labels = new("best"), new("labels")
-    classes = np.asarray(model.classes_)
-    is_text = classes.dtype.kind in "OU"
-    kind = TensorProto.STRING if is_text else TensorProto.INT64
-    container.add_initializer(
-        labels, kind, [len(classes)], [str(c).encode() if is_text else int(c) for c in classes]
-    )
-    container.add_node("ArgMax", shares, best, axis=1, keepdims=0, op_version=13)
-    container.add_node("Gather", [labels, best], label, op_version=13)
+    weighted = node("Mul", votes, constant(weights), version=14)
+    node("ReduceSum", weighted, constant([1], TensorProto.INT64), keepdims=0, output=shares)
+    _add_labels(scope, container, shares, label, model.classes_)

@@ -16,12 +16,12 @@ from tamis._kernels import njit
 from tamis._validation import Floats, Ints
 from tamis.learners.hoeffding.nodes import Arrays, Chain, Link, Moment, Number
 
-__all__ = ["BAYES", "BAYES_OR_MAJORITY", "GIVEN", "MAJORITY", "bayes", "vote"]
+__all__ = ["BAYES", "BAYES_OR_MAJORITY", "GIVEN", "MAJORITY", "SAME", "UNSEEN", "bayes", "uses_bayes", "vote"]
 
 MAJORITY, BAYES, BAYES_OR_MAJORITY, GIVEN = range(4)
 _LOG_2_PI = float(np.log(2.0 * np.pi))
-_UNSEEN = 1e6  # subtracted from the log probability for a value that a class without variance has not had
-_SAME = 1e-9  # relative difference of equal values: removing rows rounds the mean of those that remain
+UNSEEN = 1e6  # subtracted from the log probability for a value that a class without variance has not had
+SAME = 1e-9  # relative difference of equal values: removing rows rounds the mean of those that remain
 _LITTLE, _MUCH = 1e-100, 1e100  # the product of two numbers in this range does not overflow or underflow
 
 
@@ -35,7 +35,7 @@ def _log_normal(kept: Floats, row: Floats) -> float:
         if gap != gap:
             continue
         if deviation <= 0.0 or weight <= 0.0:
-            if abs(gap) > _SAME * abs(row[f]) or kept[Moment.OBSERVED, f] <= 0.0:
+            if abs(gap) > SAME * abs(row[f]) or kept[Moment.OBSERVED, f] <= 0.0:
                 n_unseen += 1
             continue
         variance = deviation / weight
@@ -50,7 +50,7 @@ def _log_normal(kept: Floats, row: Floats) -> float:
             total -= 0.5 * np.log(variance)
     log_density: float = total - 0.5 * np.log(product) - 0.5 * n * _LOG_2_PI
     if n_unseen > 0:
-        log_density -= n_unseen * _UNSEEN
+        log_density -= n_unseen * UNSEEN
     return log_density
 
 

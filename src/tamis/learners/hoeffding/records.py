@@ -35,6 +35,8 @@ class Node:
         Weight of the rows that reached it, plus its initial weight.
     class_weights : ndarray of shape (n_classes,), float64
         The weight of each class.
+    place : int
+        Its place in the arrays of the tree.
     """
 
     parent: int
@@ -45,6 +47,7 @@ class Node:
     merit: float
     weight: float
     class_weights: Floats
+    place: int = -1
 
 
 def node_records(pools: Pools, categories: Categories, columns: NDArray[np.intp]) -> list[Node]:
@@ -67,6 +70,7 @@ def node_records(pools: Pools, categories: Categories, columns: NDArray[np.intp]
                 merit=0.0 if leaf else float(numbers[at, Number.MERIT]),
                 weight=float(numbers[at, Number.WEIGHT]),
                 class_weights=pools.weights[at].copy(),
+                place=at,
             )
         )
         children, child = [], int(links[at, Link.LEFT])

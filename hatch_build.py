@@ -107,4 +107,5 @@ def _tag() -> str:
     """Return the tag of a wheel for this Python on this platform; a release names a platform that an index accepts."""
     python = f"cp{sys.version_info.major}{sys.version_info.minor}"
     platform = os.environ.get("TAMIS_WHEEL_PLATFORM") or sysconfig.get_platform()
-    return f"{python}-{python}-{platform.replace('-', '_').replace('.', '_')}"
+    # "t" if Python is free-threaded
+    return f"{python}-{python}{getattr(sys, 'abiflags', '')}-{platform.replace('-', '_').replace('.', '_')}"

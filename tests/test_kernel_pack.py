@@ -131,6 +131,23 @@ def test_a_processor_without_a_feature_of_the_level_compiles(pack: Path, monkeyp
     assert KernelPack(pack).kernels == {}
 
 
+@pytest.mark.parametrize("machine", ["aarch64", "arm64"])
+def test_a_pack_of_64_bit_arm_is_for_every_such_processor(tmp_path: Path, monkeypatch, machine: str) -> None:
+    """Compiled for the generic processor, whose features each has; not read on x86-64, nor the other way round."""
+    from llvmlite import binding
+
+    ours = tmp_path / "x86.pack"
+    write_pack(ours, KERNELS.items())
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    monkeypatch.setattr(binding, "get_host_cpu_features", dict)
+    assert level() == ("generic", ())
+    write_pack(tmp_path / "arm.pack", KERNELS.items())
+    assert set(KernelPack(tmp_path / "arm.pack").kernels) == set(KERNELS)
+    assert KernelPack(ours).kernels == {}
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    assert KernelPack(tmp_path / "arm.pack").kernels == {}
+
+
 def test_a_pack_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TAMIS_KERNEL_PACK", "0")
     assert kernel_pack.installed_pack.__wrapped__().kernels == {}
@@ -349,6 +366,8 @@ def test_a_wheel_has_the_pack_and_the_tag_of_its_python(hook, monkeypatch) -> No
     assert (data["tag"], data["pure_python"]) == (f"{python}-{python}-manylinux_2_28_x86_64", False)
     hook.finalize("standard", data, "tamis.whl")
     assert list(Path(hook.directory).iterdir()) == []
+    monkeypatch.setattr(sys, "abiflags", "t")  # free-threaded
+    assert built(hook)["tag"] == f"{python}-{python}t-manylinux_2_28_x86_64"
 
 
 @pytest.mark.parametrize("failure", [ValueError("no numba"), OSError(28, "full")])

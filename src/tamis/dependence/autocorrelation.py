@@ -497,6 +497,7 @@ def blocked_length(sums: Floats, share: Floats, variance: float) -> tuple[float,
     return max(1.0, *ratio), int(flat_level(np.array(ratio)[:, None], np.array(blocks))[0])
 
 
+@njit(strict=True)
 def count_ratios(
     total: Array, squares: Array, blocks: Floats, length: Array
 ) -> tuple[Floats, Floats, Floats]:
@@ -516,16 +517,23 @@ def count_ratios(
     by_class : ndarray of shape (n_lengths, n_classes), float64
         R_c; 0 for a class that is in all blocks or in none.
     """
-    share = total / np.maximum(blocks * length, 1.0)[:, None]
-    varies = (share > 0.0) & (share < 1.0)
-    spread = (squares - total * (total / np.maximum(blocks, 1.0)[:, None])) / (
-        (np.maximum(blocks, 2.0) - 1.0) * length
-    )[:, None]
-    dispersion = np.divide(spread, share, out=np.zeros_like(spread), where=varies)  # (2)
-    freedom = np.maximum(varies.sum(axis=1) - 1.0, 0.0)
-    ratio = _ratio(dispersion.sum(axis=1), freedom)  # (3)
-    excess = (ratio - 1.0) * np.sqrt((blocks - 1.0) * freedom / 2.0)
-    return ratio, excess, np.divide(dispersion, 1.0 - share, out=np.zeros_like(share), where=varies)
+    ratio, excess = np.ones(len(blocks)), np.empty(len(blocks))
+    by_class = np.zeros(total.shape)
+    for level in range(len(blocks)):
+        n, size, dispersion, varying = blocks[level], length[level], 0.0, 0.0
+        for c in range(total.shape[1]):
+            rows, share = total[level, c], total[level, c] / max(n * size, 1.0)
+            if not 0.0 < share < 1.0:
+                continue
+            spread = (squares[level, c] - rows * (rows / max(n, 1.0))) / ((max(n, 2.0) - 1.0) * size)
+            varying += 1.0
+            dispersion += spread / share  # (2)
+            by_class[level, c] = spread / share / (1.0 - share)
+        freedom = max(varying - 1.0, 0.0)
+        if freedom > 0.0:
+            ratio[level] = dispersion / freedom  # (3)
+        excess[level] = (ratio[level] - 1.0) * math.sqrt(max((n - 1.0) * freedom / 2.0, 0.0))
+    return ratio, excess, by_class
 
 
 # -- values whose mean may change -----------------------------------------------------------------------------

@@ -48,10 +48,14 @@ _NO_LABELS = np.empty(0, np.int32)
 
 
 @njit()
-def _add_values(X: Array, codes: Array, weight: Array, sums: Array) -> None:
+def _add_values(
+    X: Array, codes: Array, weight: Array, square: Array, sums: Array, weights: Array, squares: Array
+) -> None:
     added = np.zeros(sums.shape)
     for i in range(X.shape[0]):
         row, w, s = X[i], weight[i], added[codes[i]]
+        weights[codes[i]] += w
+        squares[codes[i]] += square[i]
         for j in range(X.shape[1]):
             s[j] += w * row[j]
     sums += added
@@ -315,14 +319,26 @@ class BlockSums(FadingState):
             self._add_lagged(present, missing, codes, weight, before, places)
         if not self._counts:
             cells = present
-        left = np.array([np.ones(len(codes)) if places is None else places, weight, weight * gain])
-        start, n = 0, len(codes)
+        left = None if places is None else np.array([places, weight, weight * gain])
+        square, start, n, at = weight * gain, 0, len(codes), len(self._rows) - 1
+        filled = int(self._rows[at]) if at >= 0 else self.length
         while start < n:
-            if not len(self._rows) or self._rows[-1] >= self.length:
-                self._open_block()
-            rows, own, start = take_places(left, start, self.length - int(self._rows[-1]))
-            part = cells if len(codes[rows]) == n else cells[rows]
-            self._add(part, None if missing is None else missing[rows], codes[rows], *own)
+            if filled >= self.length:
+                at, filled = at + 1, 0
+                if at >= len(self._rows):
+                    n_places = n - start if left is None else int(left[0, start:].sum())
+                    at = self._open_blocks(n_places)
+            room = self.length - filled
+            if left is None:
+                rows, start = slice(start, min(n, start + room)), min(n, start + room)
+                n_places, own = rows.stop - rows.start, (weight[rows], square[rows])
+            else:
+                rows, (of_row, *own), start = take_places(left, start, room)  # type: ignore[assignment]
+                n_places = int(of_row.sum())
+            filled += n_places
+            self._rows[at] = filled
+            part = cells if rows.stop - rows.start == n else cells[rows]
+            self._add(at, part, None if missing is None else missing[rows], codes[rows], *own)
 
     def _as_cells(self, X: Rows) -> Rows:
         """Return the bin of each value minus the bin of 0."""
@@ -334,16 +350,20 @@ class BlockSums(FadingState):
         _cells(X, np.ascontiguousarray(self._edges.T), self._first, cells)
         return cells
 
-    def _open_block(self) -> None:
+    def _open_blocks(self, n_places: int) -> int:
+        """Append empty blocks for so many more rows, as many as there is room for; return the place of the first."""
         if len(self._rows) >= self._most:
             squares = np.maximum(self._weight2.sum(axis=0), 1e-300)
             # Class by class, as their clocks may differ. With fading, the blocks span one to two times these rows.
             effective = (self._weight.sum(axis=0) ** 2 / squares).sum() if self.fades else np.inf
             starts, self.length = join_blocks(len(self._rows), self.length, effective, self._most)
             self._join(starts)
+        first = len(self._rows)
+        n_new = max(min(-(-n_places // self.length), self._most - first), 1)
         for name in self._BY_BLOCK:
             value = getattr(self, name)
-            setattr(self, name, np.concatenate([value, np.zeros((1, *value.shape[1:]), value.dtype)]))
+            setattr(self, name, np.concatenate([value, np.zeros((n_new, *value.shape[1:]), value.dtype)]))
+        return first
 
     def _join(self, starts: Array) -> None:
         """Join the blocks from each start to the next one."""
@@ -358,26 +378,28 @@ class BlockSums(FadingState):
         self.length *= 2
 
     def _add(
-        self, cells: Rows, missing: Array | None, codes: Array, places: Array, weight: Array, square: Array
+        self, at: int, cells: Rows, missing: Array | None, codes: Array, weight: Array, square: Array
     ) -> None:
-        """Add rows to the open block."""
-        self._rows[-1] += int(places.sum())
-        _add_weights(codes, weight, square, self._weight[-1], self._weight2[-1])
-        sparse, sums = sp.issparse(cells), self._sums[-1]
+        """Add rows to a block."""
+        sparse, sums, weights = sp.issparse(cells), self._sums[at], (self._weight[at], self._weight2[at])
+        if not (sparse or self._counts):
+            _add_values(cells, codes, weight, square, sums[:, 0], *weights)
+        else:
+            _add_weights(codes, weight, square, *weights)
         if sparse:
-            self._sparse_weight[-1] += np.bincount(codes, weight, minlength=self.n_classes)
+            self._sparse_weight[at] += np.bincount(codes, weight, minlength=self.n_classes)
         if not self._counts:
-            if not sparse:
-                _add_values(cells, codes, weight, sums[:, 0])
             if sparse or missing is not None:
                 of_class = np.zeros((1, self.n_classes, len(codes)))
                 of_class[0, codes, np.arange(len(codes))] = weight
-                self._add_rest(cells, missing, of_class, self._sums[-1:, :, 0], "_missing")
+                self._add_rest(
+                    cells, missing, of_class, self._sums[at : at + 1, :, 0], "_missing", slice(at, at + 1)
+                )
         elif sparse:
             if not self._stored.shape[2]:
                 self._stored = np.zeros((*self._weight.shape, self.n_features))
             form = cells.data, cells.indices, cells.indptr
-            _count_stored(*form, self._first, codes, weight, sums, self._stored[-1])
+            _count_stored(*form, self._first, codes, weight, sums, self._stored[at])
         elif self.lags:
             _count(cells, self._first, codes, weight, sums)
         else:  # these are the values
@@ -404,16 +426,18 @@ class BlockSums(FadingState):
                 gaps = None if missing is None else missing[part]
                 self._add_rest(rows, gaps, paired, self._lag_sums, "_lag_missing")
 
-    def _add_rest(self, X: Rows, missing: Array | None, weights: Array, sums: Array, name: str) -> None:
-        """Add the values of CSR rows to sums, and the weights of missing values to the last ones of an attribute."""
+    def _add_rest(
+        self, X: Rows, missing: Array | None, weights: Array, sums: Array, name: str, at: slice = slice(None)
+    ) -> None:
+        """Add the values of CSR rows to sums, and the weights of missing values to a part of an attribute."""
         sparse, of_missing = sp.issparse(X), getattr(self, name)
         if (missing is not None or (sparse and np.isnan(X.data).any())) and not of_missing.shape[2]:
             of_missing = np.zeros((*of_missing.shape[:2], self.n_features))
             setattr(self, name, of_missing)
         if sparse:
-            _add_stored(X.data, X.indices, X.indptr, weights, sums, of_missing[-len(weights) :])
+            _add_stored(X.data, X.indices, X.indptr, weights, sums, of_missing[at])
         elif missing is not None:
-            of_missing[-len(weights) :] += _product(weights, missing)
+            of_missing[at] += _product(weights, missing)
 
     def _rescale(self) -> None:
         for name in self._BY_BLOCK[:-1] + self._BY_LAG:

@@ -178,7 +178,7 @@ class RowDependence(SizedState):
             if self.found:
                 self._add(X, codes, own, fade, edges, rows, uncut)
             self.labels.update(series)
-            if self._until_test(at=True) == 0:
+            if len(series) == room:
                 self._test()
 
     def _places(self, sample_weight: Array) -> Array:
@@ -201,12 +201,11 @@ class RowDependence(SizedState):
             if part is not None:
                 part.lags = self.cyclic
 
-    def _until_test(self, *, at: bool = False) -> int:
-        """Return the rows until the next test of the labels: after 64, 96, 128, 192, ... rows; with `at`, 0 if now."""
+    def _until_test(self) -> int:
+        """Return the rows until the next test of the labels: after 64, 96, 128, 192, ... rows."""
         n = self.labels.n_rows
         step = 1 << max(n.bit_length() - 1, 6)  # the largest power of two up to n, at least 64
-        due = next(t for t in (step, step * 3 // 2, step * 2) if t > n - at)
-        return due - n
+        return (step if n < step else step * 3 // 2 if n < step * 3 // 2 else step * 2) - n
 
     def _add(
         self, X: Rows, codes: Array, own: Array | None, fade: Array | None, edges: Array | None, rows: slice,
@@ -224,7 +223,7 @@ class RowDependence(SizedState):
             return whole, codes[some], weight, 1.0, earlier, None if fade is None else fade[some], places
 
         n_classes = self.labels.n_classes
-        uses_last = any(part is None or part.lags for part in (self.values, self.cells))
+        uses_last = self.cyclic or any(part is not None and part.lags for part in (self.values, self.cells))
         last = self.labels.last if uses_last else _NO_LABELS
         of_values = rows.start if self.of_values else rows.stop
         of_cells = rows.stop if edges is None else max(rows.start, uncut)

@@ -560,7 +560,10 @@ def _comparison(entries: list[tuple[str, str]]) -> str:
             lines.append(f"    {size[1]} = found[{n}]")
             continue
         names = size.split(", ")
-        lines.append(f"    for i, shape in enumerate(flat(found[{n}], {path.count('[]')})):")
+        shapes = f"flat(found[{n}], {path.count('[]')})"
+        if not re.search("[A-Z]", size):  # the number of an item does not matter
+            shapes = f"dict.fromkeys({shapes})"
+        lines.append(f"    for i, shape in enumerate({shapes}):")
         lines.append(f"        if len(shape) != {len(names)}: return False")
         for axis, name in enumerate(names):
             lines += _comparison_of_size(f"shape[{axis}]", name)
@@ -583,15 +586,12 @@ def _comparison_of_size(size: str, name: str) -> list[str]:
     return [*lines, f"        {value} = {size}"] if name.isidentifier() else lines
 
 
-def _flat(shapes: Any, depth: int) -> Iterator[tuple[int, ...]]:
-    """Yield the shapes in nested lists, except those of absent optional parts."""
-    if shapes is None:
-        return
-    if depth == 0:
-        yield shapes
-        return
-    for item in shapes:
-        yield from _flat(item, depth - 1)
+def _flat(shapes: Any, depth: int) -> list[tuple[int, ...]]:
+    """Return the shapes in nested lists, except those of absent optional parts."""
+    found = [shapes]
+    for _ in range(depth):
+        found = [item for items in found if items is not None for item in items]
+    return [shape for shape in found if shape is not None]
 
 
 def _own(part: Any) -> None:

@@ -1,4 +1,4 @@
-"""`tamis run FILE --label y`, end to end, as a ratio to the time that Polars takes to read the same CSV, in one run.
+"""`tamis run FILE --label y`, end to end, as a ratio to the time that Polars, and pandas, take to read the same CSV.
 
     python benchmarks/bench_run.py [--rows 50000] [--columns 100] [--rounds 3] [--smoke] [--only "reads"]
 
@@ -23,6 +23,7 @@ from pathlib import Path
 os.environ |= {"POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow.parquet as pq
 from river import naive_bayes
@@ -96,6 +97,7 @@ def main() -> None:
         summaries: dict[str, dict[str, float]] = {}
         calls: dict[str, tuple[Callable[[Path], object], int]] = {
             "Polars reads": (pl.read_csv, n_rows),
+            "pandas reads": (pd.read_csv, n_rows),
             "Tamis reads": (read, n_rows),
             "pyarrow reads Parquet": (read_parquet, n_rows),
             "Tamis reads Parquet": (lambda path: read(path.with_suffix(".parquet")), n_rows),
@@ -106,7 +108,8 @@ def main() -> None:
                 lambda path, name=name, options=options: summaries.update({name: run(path, options)}),
                 n_rows,
             )
-        calls = {name: one for name, one in calls.items() if arguments.only in name or name == "Polars reads"}
+        peers = ("Polars reads", "pandas reads")
+        calls = {name: one for name, one in calls.items() if arguments.only in name or name in peers}
         for call, _ in calls.values():
             call(first)
         best = dict.fromkeys(calls, float("inf"))
@@ -116,12 +119,13 @@ def main() -> None:
                 call(path)
                 best[name] = min(best[name], (time.process_time() - start) / n * 1e6)
     print(
-        f"{n_rows:,} rows of {arguments.columns} columns; us of the processor a row, and as a ratio to Polars"
+        f"{n_rows:,} rows of {arguments.columns} columns; us of the processor a row, and as ratios to Polars and pandas"
     )
     for name, took in best.items():
         parts = summaries.get(name, {})
         shown = ", ".join(f"{part} {parts[f'seconds_{part}'] / n_rows * 1e6:.1f}" for part in PARTS if parts)
-        print(f"{name:<24} {took:>8.1f} {took / best['Polars reads']:>6.1f}  {shown}".rstrip())
+        ratios = f"{took / best['Polars reads']:>6.1f} {took / best['pandas reads']:>6.1f}"
+        print(f"{name:<24} {took:>8.1f} {ratios}  {shown}".rstrip())
 
 
 if __name__ == "__main__":

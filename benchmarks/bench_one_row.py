@@ -4,7 +4,8 @@
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/bench_one_row.py
 
 Fifty normal features, two classes by two of them. Every method has learned 500 rows; then it takes row after row, in
-turn with its peer, and the best of the rounds counts. River's take a dict, made beforehand, as the arrays are.
+turn with its peer, and the best of the rounds counts, in processor time. River's take a dict, made beforehand, as the
+arrays are. The second table is of dicts for both: Tamis's selectors and learners through River's adapters.
 """
 
 from __future__ import annotations
@@ -20,7 +21,16 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from tamis import FIRES, OFS, AdaptiveRandomForest, FisherScore, HoeffdingTree, TScore, WeightedNaiveBayes
+from tamis import (
+    FIRES,
+    OFS,
+    AdaptiveRandomForest,
+    FisherScore,
+    HoeffdingTree,
+    StreamPipeline,
+    TScore,
+    WeightedNaiveBayes,
+)  # fmt: skip
 
 ROWS = 200  # in a round
 OURS: dict[str, Callable[[], Any]] = {
@@ -29,9 +39,14 @@ OURS: dict[str, Callable[[], Any]] = {
     "OFS": lambda: OFS(5),
     "FIRES": lambda: FIRES(5),
     "WeightedNaiveBayes": WeightedNaiveBayes,
+    "FIRES, naive Bayes": lambda: StreamPipeline(FIRES(5), plain_naive_bayes(), batch_size=1),
     "HoeffdingTree": HoeffdingTree,
     "AdaptiveRandomForest": AdaptiveRandomForest,
 }
+
+
+def plain_naive_bayes() -> WeightedNaiveBayes:
+    return WeightedNaiveBayes(window=None, weight=None)
 
 
 def peers() -> dict[str, tuple[str, Callable[[], Any]]]:
@@ -45,16 +60,56 @@ def peers() -> dict[str, tuple[str, Callable[[], Any]]]:
     return {
         **dict.fromkeys(("TScore", "FisherScore", "OFS", "FIRES"), selecting),
         "WeightedNaiveBayes": ("GaussianNB", naive_bayes.GaussianNB),
+        "FIRES, naive Bayes": ("SelectKBest | GaussianNB", lambda: best() | naive_bayes.GaussianNB()),
         "HoeffdingTree": ("HoeffdingTreeClassifier", tree.HoeffdingTreeClassifier),
         "AdaptiveRandomForest": ("ARFClassifier", lambda: forest.ARFClassifier(max_features=None, seed=0)),
     }
 
 
 def microseconds(call: Callable[[int], object], start: int, n: int) -> float:
-    begun = time.perf_counter()
+    begun = time.process_time()
     for i in range(start, start + n):
         call(i)
-    return 1e6 * (time.perf_counter() - begun) / n
+    return 1e6 * (time.process_time() - begun) / n
+
+
+def rows_as_dicts(dicts: list[dict[int, float]], labels: list[int], rounds: int) -> None:
+    """Print microseconds for `learn_one`, and for `predict_one` or `transform_one`, beside River's."""
+    from river import feature_selection, naive_bayes, stats
+
+    from tamis.adapters.river import RiverLearner, RiverSelector
+
+    def best() -> Any:
+        return feature_selection.SelectKBest(similarity=stats.PearsonCorr(), k=5)
+
+    def ours() -> Any:
+        return RiverLearner(plain_naive_bayes())
+
+    pairs: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
+        "FIRES": (lambda: RiverSelector(FIRES(5)), best),
+        "naive Bayes": (ours, naive_bayes.GaussianNB),
+        "FIRES | naive Bayes": (
+            lambda: RiverSelector(FIRES(5)) | ours(),
+            lambda: best() | naive_bayes.GaussianNB(),
+        ),
+    }
+    print(
+        f"{'rows as dicts':20}{'learn_one':>12}{'read':>11}   {'River: learn_one':>18}{'read':>10}{'ratio':>7}"
+    )
+    for name, makers in pairs.items():
+        found = []
+        for make in makers:
+            model = make()
+            for row, label in zip(dicts[:500], labels[:500], strict=True):
+                model.learn_one(row, label)
+            read = model.predict_one if hasattr(model, "predict_one") else model.transform_one
+            calls = (
+                lambda i, model=model: model.learn_one(dicts[i], labels[i]),
+                lambda i, read=read: read(dicts[i]),
+            )
+            found += [min(microseconds(call, 500 + ROWS * k, ROWS) for k in range(rounds)) for call in calls]
+        a, b, c, d = found
+        print(f"{name:20}{a:12.1f}{b:11.1f}   {c:18.1f}{d:10.1f}{(c + d) / (a + b):7.1f}")
 
 
 def calls_of(
@@ -100,6 +155,7 @@ def main() -> None:
             for v, w in (("partial_fit", 12), ("transform", 11), ("predict", 9))
         )
         print(f"{name:20}{shown}   {title:24}{best['peer']:10.1f}{best['peer'] / best['partial_fit']:7.1f}")
+    rows_as_dicts(dicts, labels, given.rounds)
 
 
 if __name__ == "__main__":

@@ -129,6 +129,7 @@ def calls_of(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--only", default="", help="a part of the names of what is measured")
     given = parser.parse_args()
     rng = np.random.default_rng(0)
     n = 500 + ROWS * given.rounds
@@ -140,6 +141,8 @@ def main() -> None:
         f"{'':20}{'partial_fit':>12}{'transform':>11}{'predict':>9}   {'River':24}{'learn_one':>10}{'ratio':>7}"
     )
     for name, make in OURS.items():
+        if given.only not in name:
+            continue
         model = make().partial_fit(X[:500], y[:500], classes=[0, 1])
         title, of_peer = river[name]
         peer = of_peer()

@@ -1,12 +1,14 @@
 """Screening: learning and reading, beside scikit-learn and the offline computation; sparse rows, memory, two threads.
 
 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/bench_screening.py
+OMP_NUM_THREADS=1 python benchmarks/bench_screening.py --only-dependence  # cost of the correction for dependent rows
 """
 
 from __future__ import annotations
 
 import os
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +19,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.signal import lfilter
 from sklearn.feature_selection import chi2, f_classif, mutual_info_classif
 
 from tamis import ChiSquare, FisherScore, GiniIndex, MutualInformation, Screening, TScore
@@ -224,7 +227,29 @@ def two_threads() -> None:
           f" np.sort alone in two threads here: {statistics.median(machine):.2f} {max(machine):.2f}")  # fmt: skip
 
 
+def dependence(rounds: int = 10) -> None:
+    print(
+        "TScore, 50 features, batches of 100: processor time with dependence='auto' over that with 'independent'"
+    )
+    noise = np.random.default_rng(0).normal(size=(32_768, 51))
+    for name, series in (("independent rows", noise), ("AR, phi .9", lfilter([1], [1, -0.9], noise, axis=0))):
+        X, y = np.ascontiguousarray(series[:, :50]), (series[:, 50] > 0).astype(int)
+        best: dict[tuple[str, bool], float] = {}
+        for _ in range(rounds):
+            for kind in ("independent", "auto"):
+                selector = TScore(5, dependence=kind)
+                for late, rows in ((False, slice(0, 8192)), (True, slice(8192, None))):
+                    start = time.process_time()
+                    learn(selector, X[rows], y[rows])
+                    spent = time.process_time() - start
+                    best[kind, late] = min(best.get((kind, late), np.inf), spent)
+        early, late = (best["auto", part] / best["independent", part] for part in (False, True))
+        print(f"{name:>20}: {early:.2f} in the first 8,192 rows, {late:.2f} after them", flush=True)
+
+
 def main() -> None:
+    if "--only-dependence" in sys.argv[1:]:
+        return dependence()
     for dtype in (np.float64, np.float32):
         learning_and_reading(dtype)
     print("\nseconds for 10,000 rows: ours in batches of 100 and of 1000; peers get all rows at once")
@@ -240,6 +265,7 @@ def main() -> None:
     evidence()
     memory()
     two_threads()
+    return dependence()
 
 
 if __name__ == "__main__":

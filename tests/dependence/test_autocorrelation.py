@@ -88,6 +88,32 @@ def test_independent_and_sorted_rows_count_once(make, rng):
 
 
 @pytest.mark.parametrize("make", [FisherZ, GSquare])
+@pytest.mark.parametrize("period", [24, 60, 168])
+def test_a_cycle_that_column_and_class_share_is_no_dependence(make, period):
+    wrong, plain = 0, 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        phase = 2 * np.pi * rng.random(21)
+        X = np.sin(2 * np.pi * np.arange(2500)[:, None] / period + phase) + rng.normal(size=(2500, 21))
+        y = (X[:, 20] > 0).astype(np.int64)
+        wrong += sum(make().start(y).candidate(x).dependent for x in X[:, :20].T.copy())
+        plain += sum(
+            make(dependence="independent").start(y).candidate(x).dependent for x in X[:, :20].T.copy()
+        )
+    assert wrong <= 4 < 40 < plain  # of 80
+
+
+@pytest.mark.parametrize("make", [FisherZ, GSquare])
+def test_a_relevant_series_is_dependent_whatever_the_memory(make):
+    found = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        z, x = series(rng, 1500, 2, 0.9).T
+        found += make().start((z > 0).astype(np.int64)).candidate(0.6 * z + x).dependent
+    assert found >= 8
+
+
+@pytest.mark.parametrize("make", [FisherZ, GSquare])
 @pytest.mark.parametrize("n_runs", [1, 2, 4, 5, 6])
 def test_series_in_any_number_of_runs_of_each_class_are_rarely_dependent(make, n_runs, rng):
     y = np.repeat(np.arange(2 * n_runs) % 2, 2400 // (2 * n_runs))

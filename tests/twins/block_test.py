@@ -48,7 +48,7 @@ def joined(sums):
 
 
 def pvalue_of_blocks(z, residual, with_it=None):
-    """Return the p-value of (5) of `tamis.columns.block_test`; `with_it` is the residual beside a selected feature."""
+    """Return the p-value of (3) of `tamis.columns.block_test`; `with_it` is the residual beside a selected feature."""
     n, size = len(z), math.ceil(len(z) / 32)
     c = sum(a * b for a, b in zip(z, residual, strict=True))
     slope = c / sum(a * a for a in z)
@@ -88,7 +88,7 @@ def coefficients(values):
 
 
 def statistic(z, r):
-    """Return t and the degrees of freedom of (3) of `tamis.columns.block_test`."""
+    """Return t and the degrees of freedom of (2) of `tamis.columns.block_test`."""
     n, c = len(z), sum(a * b for a, b in zip(z, r, strict=True))
     apart = [a - c / sum(v * v for v in r) * b for a, b in zip(z, r, strict=True)]
     products = [

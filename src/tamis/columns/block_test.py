@@ -1,38 +1,26 @@
 """Tests of a coefficient that are valid for autocorrelated rows.
 
 With z the part of the candidate outside the span of the selected features, r the residual of the model without it, n
-rows, c = z.r, and a = z - (c / |r|^2) r. F and A_f are the squared Fourier coefficients of r and of a at f = 1, 2, ...
-cycles per n rows, f < n / 2. If z and r are unrelated, the phases of their coefficients are, so the variance of c is ::
+rows, c = z.r, and a = z - (c / |r|^2) r, the variance V of c and its degrees of freedom nu are those of two unrelated
+series, from the spectra of a and r ((11) of :mod:`tamis.dependence.autocorrelation`). The rows are also divided into at
+most 32 blocks, of which block k has the share f_k of the rows and the sum c_k of z_i r_i::
 
-    V = 2 / n^2 sum_f A_f F_f,    nu = (sum_f A_f F_f)^2 / sum_f (A_f F_f)^2                                  (1)
-
-whatever the autocorrelations of z and r: noise, slow states, long memory, or cycles that both share. nu counts the
-frequencies on which the evidence rests, half of its degrees of freedom, because neighbouring coefficients of cycles and
-trends are not independent. The rows are also divided into at most 32 blocks, of which block k has the share f_k of the
-rows and the sum c_k of z_i r_i::
-
-    W = sum_k (c_k - f_k c)^2 / (1 - sum_k f_k^2)                                                            (2)
-    t^2 = c^2 / max(V, W),    degrees of freedom  min(nu, 1 / sum_k f_k^2 - 1)                               (3)
+    W = sum_k (c_k - f_k c)^2 / (1 - sum_k f_k^2)                                                            (1)
+    t^2 = c^2 / max(V, W),    degrees of freedom  min(nu, 1 / sum_k f_k^2 - 1)                               (2)
 
 The t statistic of symmetric sums has at most its nominal rate, at levels below .08, however much their variances differ
-(Bakirov, Szekely), so neither a volatility that z and r share nor heavy tails make (3) too large. With fewer than four
+(Bakirov, Szekely), so neither a volatility that z and r share nor heavy tails make (2) too large. With fewer than four
 degrees of freedom the test is undetermined, p = 1.
 
-In a file sorted by class, F has only a few frequencies. If the target lasts for 50 rows in the mean and a is not
-autocorrelated, its rows are exchangeable, so A_f is replaced by its mean, and nu is not used. With C the number of
-frequencies, a is not autocorrelated if the squares of its autocorrelations sum to less than three standard errors::
-
-    C sum_f A_f^2 / (sum_f A_f)^2 < 2 + 6 / sqrt(C)                                                          (4)
-
 Slow rows contain few independent values, but their changes contain many. The test is therefore repeated after the
-coefficients of z, r and the selected features are divided by the square root of the mean of F over .7 to 1.4 f, without
-f < 3: a generalised least squares of which the autocorrelation is that of r (Hannan). The p-value is the smaller of
-both, times the number of them that are determined; the first is at least that of the model.
+coefficients of z, r and the selected features at f cycles per n rows are divided by the root of the mean power of r at
+.7 to 1.4 f, without f < 3: generalised least squares with the autocorrelation of r (Hannan). The p-value is the smaller
+of both, times the number of them that are determined; the first is at least that of the model.
 
 Models that store no rows have the sums of blocks alone. With e = r - (c / |z|^2) z, L the length of the blocks, l the
 correlation length of r and m its memory (4a of :mod:`tamis.dependence.autocorrelation`)::
 
-    t^2 = c^2 (1 - sum_k f_k^2) / (sum_k (sum of z_i e_i over block k)^2 (1 + max(5 l / 3, m / 2) / L))     (5)
+    t^2 = c^2 (1 - sum_k f_k^2) / (sum_k (sum of z_i e_i over block k)^2 (1 + max(5 l / 3, m / 2) / L))     (3)
 
 The blocks are the shortest of lengths 2.5 l and 2 m; or of eight times the excess of a itself, if that does not rise
 with the length, since z_i e_i decorrelates with either of them. The variance between blocks is underestimated by a
@@ -57,7 +45,16 @@ from numpy.typing import NDArray
 
 from tamis.columns.projection import Evidence, evidence_outside
 from tamis.columns.tails import log_t_tail
-from tamis.dependence.autocorrelation import block_sums, flat_level, join_pairs
+from tamis.dependence.autocorrelation import (
+    block_sums,
+    cross_inflation,
+    flat_level,
+    fourier,
+    join_pairs,
+    lasts_long,
+    local_mean,
+    power_spectrum,
+)
 
 __all__ = ["blocked_log_p", "is_determined", "series_evidence", "series_log_p"]
 
@@ -69,8 +66,6 @@ _LENGTHS, _MEMORIES, _OWN_LENGTHS = 2.5, 2.0, 8.0
 _SHORTFALL = 1.0 / (1.0 - 1.0 / _LENGTHS)  # the chord of 1 / (1 - l / L) between l / L = 0 and 1 / 2.5
 _CELLS = 1 << 20  # values transformed together: 8 MB
 _LOWEST = 3  # cycles
-_LONG_RUN = 50  # rows
-_BELOW, _ABOVE, _WIDTH = 0.7, 1.4, 4
 _RANGE = 1e-15  # smallest share of the power at one frequency
 _NULL = 1e-12  # length of a feature that is constant, once whitened, relative to the largest factor
 
@@ -96,7 +91,7 @@ def blocked_log_p(
     length: float,
     memory: float,
 ) -> Floats:
-    """Return the log p-values from sums over blocks, (5), joined until they are long enough.
+    """Return the log p-values from sums over blocks, (3), joined until they are long enough.
 
     Parameters
     ----------
@@ -146,13 +141,8 @@ def _rises(sums: Floats) -> NDArray[np.bool_]:
 # -- rows ------------------------------------------------------------------------------------------------------
 
 
-def _transformed(rows: Floats) -> Complex:
-    """Return the Fourier coefficients at 1, 2, ... cycles, fewer than half the number of values."""
-    return scipy.fft.rfft(rows)[:, 1 : (rows.shape[1] + 1) // 2]
-
-
 def _test(z: Floats, r: Floats, of_z: Complex, of_r: Complex, in_runs: bool = False) -> tuple[Floats, Floats]:
-    """Return t^2 and its degrees of freedom, (3).
+    """Return t^2 and its degrees of freedom, (2).
 
     Parameters
     ----------
@@ -161,24 +151,20 @@ def _test(z: Floats, r: Floats, of_z: Complex, of_r: Complex, in_runs: bool = Fa
     r, of_r : ndarray of shape (1 or m, n_rows) and (1 or m, n_frequencies)
         Residuals and their Fourier coefficients.
     in_runs : bool, default=False
-        Whether (4) is used.
+        Whether the target lasts for many rows.
     """
     of_z, of_r, z, r = of_z / _length(z), of_r / _length(r), z / _length(z), r / _length(r)
     n, size = z.shape[1], math.ceil(z.shape[1] / _MOST)
     by_row = z * r
     c = by_row.sum(axis=1)
-    A, F = np.abs(of_z - c[:, None] * of_r) ** 2, np.abs(of_r) ** 2
-    product, of_a, n_f = A * F, A.sum(axis=1), max(A.shape[1], 1)
-    total = product.sum(axis=1)
-    nu = total**2 / np.maximum((product**2).sum(axis=1), 1e-300)  # (1)
-    if in_runs:
-        exchangeable = n_f * (A**2).sum(axis=1) < (2.0 + 6.0 / math.sqrt(n_f)) * of_a**2  # (4)
-        nu[exchangeable], total[exchangeable] = np.inf, (of_a * F.sum(axis=1) / n_f)[exchangeable]
+    A, F = power_spectrum(of_z - c[:, None] * of_r), power_spectrum(of_r)
+    inflation, nu = cross_inflation(A, F, in_runs)
+    V = 2.0 / n**2 / max(A.shape[1], 1) * inflation * A.sum(axis=1) * F.sum(axis=1)
     share = block_sums(np.ones((n, 1)), size)[:, 0] / n
     spare = max(1.0 - float(share @ share), 1e-300)
     sums = block_sums(by_row.T, size)
-    W = ((sums - share[:, None] * c) ** 2).sum(axis=0) / spare  # (2)
-    t2 = c * c / np.maximum(np.maximum(W, 2.0 / n**2 * total), 1e-300)
+    W = ((sums - share[:, None] * c) ** 2).sum(axis=0) / spare  # (1)
+    t2 = c * c / np.maximum(np.maximum(V, W), 1e-300)
     return t2, np.minimum(nu, 1.0 / (1.0 - spare) - 1.0)
 
 
@@ -202,7 +188,7 @@ class _Series:
     """
 
     def __init__(self, residual: Floats, basis: Floats, target: Floats, weight: Floats) -> None:
-        self.in_runs = bool(np.count_nonzero(np.diff(target)) * _LONG_RUN < len(target))
+        self.in_runs = lasts_long(target)
         self._at: Any = slice(None)
         self._root = np.sqrt(weight)[:, None]
         if not (weight == 1.0).all():
@@ -210,23 +196,19 @@ class _Series:
             n_places = int(np.clip(round(ends[-1]), n / 2 + 1, 4 * n))  # weights may sum to any number
             self._at = np.searchsorted(ends, (np.arange(n_places) + 0.5) * (ends[-1] / n_places))
         self.residual, self.of_residual = self.rows(residual[:, None])
-        power = np.abs(self.of_residual[0] / _length(self.residual)[0]) ** 2
-        f = np.arange(1, len(power) + 1)
-        low = np.maximum(np.minimum(_BELOW * f, f - _WIDTH).astype(np.intp), 1)
-        high = np.minimum(np.maximum(_ABOVE * f, f + _WIDTH).astype(np.intp), len(f))
-        sums = np.concatenate([[0.0], np.cumsum(power)])
-        mean = (sums[high] - sums[low - 1]) / (high - low + 1)
-        self._factor = np.where(f >= _LOWEST, np.maximum(mean, _RANGE * power.sum() + 1e-300) ** -0.5, 0.0)
+        mean = local_mean(power_spectrum(self.of_residual / _length(self.residual)))[0]
+        f = np.arange(1, len(mean) + 1)
+        self._factor = np.where(f >= _LOWEST, np.maximum(mean, _RANGE * mean.sum() + 1e-300) ** -0.5, 0.0)
         left, singular, axes = np.linalg.svd(self._whitened(self.rows(basis)[1])[0].T, full_matrices=False)
         kept = singular > _NULL * self._factor.max(initial=1e-300)
         self._left, self._singular, self._axes = left[:, kept], singular[kept], axes[kept]
-        self._of_left = _transformed(np.ascontiguousarray(self._left.T))
+        self._of_left = fourier(np.ascontiguousarray(self._left.T))
         self.white, self.of_white = self.outside(self.of_residual)
 
     def rows(self, values: Floats) -> tuple[Floats, Complex]:
         """Return columns, shape (n_rows, k), as rows, each value repeated by its weight, and their coefficients."""
         rows = np.ascontiguousarray((values / self._root)[self._at].T)
-        return rows, _transformed(rows)
+        return rows, fourier(rows)
 
     def _whitened(self, of_rows: Complex) -> tuple[Floats, Complex]:
         """Return rows whose Fourier coefficients are divided by the root of the spectrum of the residual."""
@@ -343,7 +325,7 @@ def series_evidence(
     Returns
     -------
     Evidence
-        ``statistic`` is t^2 of (3), ``log_p`` the logarithm of the combined p-value.
+        ``statistic`` is t^2 of (2), ``log_p`` the logarithm of the combined p-value.
 
     Examples
     --------

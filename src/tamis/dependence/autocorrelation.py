@@ -68,6 +68,20 @@ pairs until there are b blocks::
 Parts are joined until blocks have four times the memory, since no second series shortens it. With fewer than six blocks
 the error is undetermined. Its 95 % confidence interval is that of Student's t with b - 1 degrees of freedom.
 
+**Covariance of two stored series.** Let A_f and F_f be the squared Fourier coefficients of a and b at f = 1, 2, ...
+cycles per n rows, f < n / 2, and C their number. If the series are unrelated, so are their phases, and the variance of
+a.b is 2 / n^2 sum_f A_f F_f, whatever they have in common: noise, slow states, long memory, cycles. Its inflation, and
+the number of frequencies on which it rests, which is half of its degrees of freedom, are::
+
+    C sum_f A_f F_f / (sum_f A_f sum_f F_f),    nu = (sum_f A_f F_f)^2 / sum_f (A_f F_f)^2                   (11)
+
+Half of them are used, because neighbouring coefficients of cycles and trends are not independent. In a file sorted by
+class, F has only a few frequencies. Whatever F is, the variance is at most that of the largest power of a. So if the
+class is in runs of 50 rows in the mean or in 8 runs, and a itself rests on 16 or C / 8 frequencies, this bound is used.
+With S_f the mean of A over .7 to 1.4 f::
+
+    inflation  max_f S_f / mean A,    if (sum_f A_f)^2 / sum_f A_f^2 >= min(16, C / 8)                      (12)
+
 Flyvbjerg, Petersen: Error estimates on averages of correlated data, Journal of Chemical Physics 91, 1989.
 Allan: Statistics of atomic frequency standards, Proceedings of the IEEE 54(2), 1966.
 Rao, Scott: The analysis of categorical data from complex sample surveys, JASA 76, 1981; On simple adjustments to
@@ -80,6 +94,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.fft
 import scipy.special
 from numpy.typing import NDArray
 
@@ -117,6 +132,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 SIGNIFICANT = 3.0  # standard errors, (4)
 _FEWEST_BLOCKS = 4
+_LONG_RUN, _FEW_RUNS, _STEADY = 50, 8, 16.0  # rows, runs, frequencies
 _RISE = 1.5  # standard errors by which a longer block must exceed a shorter one, (4a)
 _LEVELS_ABOVE, _FEWEST_OF_ERROR = (
     2,
@@ -298,12 +314,12 @@ def memory_length(columns: Floats, weight: Floats | None = None) -> Floats:
     )
 
 
-def bounded_inflation(columns: Floats, *, always: bool = False, bar: float = SIGNIFICANT) -> Floats:
+def bounded_inflation(columns: Floats, bar: float = SIGNIFICANT) -> Floats:
     """Return the variance inflation of each column, or the number of rows if it rises up to the longest blocks, (4a).
 
     Parameters
     ----------
-    columns, always, bar
+    columns, bar
         As in :func:`variance_inflation`.
 
     Returns
@@ -319,9 +335,79 @@ def bounded_inflation(columns: Floats, *, always: bool = False, bar: float = SIG
     array([500.])
     """
     n = columns.shape[1]
-    inflation = variance_inflation(columns, always=always, bar=bar)
+    inflation = variance_inflation(columns, bar=bar)
     is_long = (inflation > 1.0) & (memory_length(columns) * (4 * _FEWEST_BLOCKS) > n)
     return np.where(is_long, float(n), inflation)
+
+
+def power_spectrum(coefficients: NDArray[np.complex128]) -> Floats:
+    """Return the squares of Fourier coefficients."""
+    return coefficients.real**2 + coefficients.imag**2
+
+
+def fourier(rows: Floats) -> NDArray[np.complex128]:
+    """Return the Fourier coefficients of each row at 1, 2, ... cycles, fewer than half the number of values."""
+    return scipy.fft.rfft(rows)[:, 1 : (rows.shape[1] + 1) // 2]
+
+
+def local_mean(power: Floats) -> Floats:
+    """Return the means over .7 to 1.4 f, f - 4 to f + 4 at least, of powers (m, n_frequencies) at f = 1, 2, ..."""
+    f = np.arange(1, power.shape[1] + 1)
+    low = np.maximum(np.minimum(0.7 * f, f - 4.0).astype(np.intp), 1)
+    high = np.minimum(np.maximum(1.4 * f, f + 4.0).astype(np.intp), len(f))
+    sums = np.concatenate([np.zeros((len(power), 1)), np.cumsum(power, axis=1)], axis=1)
+    return (sums[:, high] - sums[:, low - 1]) / (high - low + 1)
+
+
+def is_steady(power: Floats) -> NDArray[np.bool_]:
+    """Return which powers, shape (m, n_frequencies), rest on 16 frequencies or an eighth of them, (12)."""
+    least = min(_STEADY, power.shape[1] / 8.0)
+    return np.asarray(power.sum(axis=1) ** 2 >= least * (power**2).sum(axis=1))
+
+
+def lasts_long(target: Array) -> bool:
+    """Whether a target, shape (n_rows,), is in runs of 50 rows in the mean or in 8, as in a file sorted by class."""
+    return bool(np.count_nonzero(np.diff(target)) < max(len(target) / _LONG_RUN, _FEW_RUNS))
+
+
+def cross_inflation(A: Floats, F: Floats, in_runs: bool = False) -> tuple[Floats, Floats]:
+    """Return the inflation of the variance of the covariance of two series, and its degrees of freedom, (11).
+
+    Parameters
+    ----------
+    A, F : ndarray of shape (m, n_frequencies) or (1, n_frequencies), float64
+        Squared Fourier coefficients, or sums of them.
+    in_runs : bool, default=False
+        Whether (12) is used, because the target lasts for many rows.
+
+    Returns
+    -------
+    inflation, freedom : ndarray of shape (m,), float64
+
+    Examples
+    --------
+    Two unrelated AR(.9) series, whose products have the autocorrelations .81^k, and two cycles of 24 rows:
+
+    >>> from scipy.signal import lfilter
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = (power_spectrum(fourier(lfilter([1], [1, -0.9], rng.normal(size=(1, 5000))))) for _ in range(2))
+    >>> inflation, freedom = cross_inflation(a, b)
+    >>> bool(6.0 < inflation[0] < 12.0), bool(freedom[0] > 50.0)
+    (True, True)
+    >>> sines = np.sin(2 * np.pi * (np.arange(5000) / 24 + np.array([[0.0], [0.3]]))) + rng.normal(size=(2, 5000))
+    >>> a, b = power_spectrum(fourier(sines))[:, None]
+    >>> bool(cross_inflation(a, b)[1][0] < 2.0)
+    True
+    """
+    product, of_a, of_f = A * F, A.sum(axis=1), F.sum(axis=1)
+    total, n_f = product.sum(axis=1), max(product.shape[1], 1)
+    inflation = n_f * total / np.maximum(of_a * of_f, 1e-300)
+    nu = total**2 / np.maximum((product**2).sum(axis=1), 1e-300)
+    if in_runs:
+        steady = is_steady(A)
+        largest = n_f * local_mean(A).max(axis=1, initial=0.0) / np.maximum(of_a, 1e-300)
+        inflation, nu = np.where(steady, largest, inflation), np.where(steady, np.inf, nu)
+    return inflation, nu
 
 
 def is_series(residual: Floats, weight: Floats | None = None) -> bool:

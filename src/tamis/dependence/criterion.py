@@ -12,7 +12,16 @@ from sklearn.utils import Tags
 
 from tamis._shapes import Shapes
 from tamis._validation import Array, Floats, Ints, Mask, check_choice, check_number
-from tamis.dependence.autocorrelation import bounded_inflation
+from tamis.dependence.autocorrelation import (
+    bounded_inflation,
+    cross_inflation,
+    fourier,
+    is_steady,
+    lasts_long,
+    power_spectrum,
+    uncertainty,
+    variance_inflation,
+)
 
 
 @dataclass(frozen=True)
@@ -42,14 +51,16 @@ class Candidate:
     log_p: float
     dependent: bool
     inflation: float = 1.0  # of the variance of its sums over neighbouring rows
+    with_target: float = 1.0  # of the variance of its covariance with the target
 
 
+_FEWEST_DF = 4.0
 _OWN_BAR = 5.0  # standard errors: of thousands of columns, few are called dependent by chance
 # Shapes and ranges that are common to all tests; a subclass adds its own.
 KEPT = (
     "_n (=n)  _codes (n) int64 in [0, n)  n_kept_ (=k)  _kept (>1, n)  strength_ (k)  _n in [1, 2**31)"
     "  n_kept_ in [0, len(_kept)]"
-    "  _own_inflation (k) float in [1, inf)  _target_inflation float in [1, inf)"
+    "  _own_inflation (k) float in [1, inf)  _with_target (k) float in [1, inf)"
 )
 
 
@@ -73,8 +84,10 @@ class DependenceTest(BaseEstimator, ABC):  # type: ignore[misc]
     n_kept_: int = field(init=False)
     strength_: Floats = field(init=False)
     _codes: Ints = field(init=False)  # the class of each row
+    _is_dependent: bool = field(init=False)  # whether classes are autocorrelated
     _kept: Array = field(init=False)  # the values of each kept column, as a row
     _own_inflation: Floats = field(init=False)  # of each kept column
+    _with_target: Floats = field(init=False)  # of its covariance with the target
 
     _state_spec = Shapes(KEPT)
 
@@ -128,30 +141,42 @@ class DependenceTest(BaseEstimator, ABC):  # type: ignore[misc]
     @property
     def rows_dependent_(self) -> bool:
         """Whether tests count autocorrelated rows as fewer."""
-        return self._target_inflation > 1.0
+        return self._is_dependent
 
     def _measure_target(self, codes: Ints) -> None:
         """Measure whether the classes are autocorrelated."""
         check_choice("dependence", self.dependence, ("auto", "independent", "series"))
         self._codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
-        self._target_inflation = 1.0  # where rows are taken to be independent
-        if self.dependence != "independent":
-            of_class = (np.arange(self._codes.max() + 1)[:, None] == self._codes).astype(np.float64)
-            of_class -= of_class.mean(axis=1, keepdims=True)
-            self._target_inflation = float(
-                bounded_inflation(of_class, always=self.dependence == "series").max()
-            )
+        of_class = (np.arange(self._codes.max() + 1)[:, None] == self._codes).astype(np.float64)
+        of_class -= of_class.mean(axis=1, keepdims=True)
+        self._is_dependent = self.dependence == "series" or (
+            self.dependence == "auto" and bool((variance_inflation(of_class) > 1.0).any())
+        )
 
-    def _inflation_within(self, values: Floats) -> float:
-        """Return the largest inflation of some values (m, n_rows) within the classes; 1 where rows are independent.
+    def _inflations(self, values: Floats) -> tuple[float, float]:
+        """Return the inflations of some values (m, n_rows) within the classes, and of their covariance with these.
 
         The classes of a sorted file are parts of a series; the difference between them does not count as dependence.
+        Both are 1 where rows are independent. The second is (11) with (8), enlarged by the uncertainty of its estimate,
+        and the number of rows if this is undetermined; or the first, if the class lasts for many rows, (12).
         """
         if not self.rows_dependent_:
-            return 1.0
+            return 1.0, 1.0
         count = np.bincount(self._codes)
         means = np.array([np.bincount(self._codes, row) for row in values]) / count
-        return float(bounded_inflation(values - means[:, self._codes], bar=_OWN_BAR).max())
+        within = values - means[:, self._codes]
+        own = float(bounded_inflation(within, _OWN_BAR).max())
+        of_class = (np.arange(len(count))[:, None] == self._codes) / np.sqrt(count)[:, None]
+        within /= np.maximum(np.linalg.norm(values - values.mean(axis=1, keepdims=True), axis=1), 1e-300)[
+            :, None
+        ]
+        A, F = (power_spectrum(fourier(x)) for x in (within, of_class))
+        if lasts_long(self._codes) and is_steady(A).all():
+            return own, own
+        inflation, freedom = cross_inflation(A.sum(axis=0)[None], F.sum(axis=0)[None])
+        if freedom[0] < _FEWEST_DF:
+            return own, float(self._n)
+        return own, float(np.clip(inflation[0] * uncertainty(freedom, self.alpha)[0], 1.0, self._n))
 
     # -- the kept columns ----------------------------------------------------------------------------------
 
@@ -166,6 +191,7 @@ class DependenceTest(BaseEstimator, ABC):  # type: ignore[misc]
         self._on_keep(candidate)
         self.strength_ = np.append(self.strength_, candidate.strength)
         self._own_inflation = np.append(self._own_inflation, candidate.inflation)
+        self._with_target = np.append(self._with_target, candidate.with_target)
         self.n_kept_ = k + 1
 
     def drop(self, places: list[int]) -> None:
@@ -178,7 +204,7 @@ class DependenceTest(BaseEstimator, ABC):  # type: ignore[misc]
         self._kept = kept
         self._on_drop(left)
         self.strength_, self.n_kept_ = self.strength_[left], len(left)
-        self._own_inflation = self._own_inflation[left]
+        self._own_inflation, self._with_target = self._own_inflation[left], self._with_target[left]
 
     def clear_room(self) -> None:
         """Clear the unused rows after the last kept column."""
@@ -188,7 +214,7 @@ class DependenceTest(BaseEstimator, ABC):  # type: ignore[misc]
         """Remove all columns, and allocate a buffer for columns of `n_rows` rows."""
         self._n = n_rows
         self._kept = np.zeros((8, n_rows), dtype=dtype)  # row n_kept_ and those after it are free
-        self.n_kept_, self.strength_, self._own_inflation = 0, np.zeros(0), np.zeros(0)
+        self.n_kept_, self.strength_, self._own_inflation, self._with_target = 0, *np.zeros((3, 0))
 
     def _on_keep(self, candidate: Candidate) -> None:
         """Hook: store further data of a column kept at index `n_kept_`."""

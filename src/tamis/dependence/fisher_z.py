@@ -148,10 +148,10 @@ class FisherZ(DependenceTest):
         if values is None:
             return Candidate(column, True, math.nan, math.nan, False)
         strength = min(abs(float(values @ self._target)), 1.0)
-        inflation = self._inflation_within(values[None])
-        z = float(self._z(np.array([strength]), min(inflation, self._target_inflation))[0])
+        inflation, with_target = self._inflations(values[None])
+        z = float(self._z(np.array([strength]), with_target)[0])
         log_p = float(_log_p(np.array([z]))[0])
-        return Candidate(values, False, strength, log_p, z >= self._critical_value, inflation)
+        return Candidate(values, False, strength, log_p, z >= self._critical_value, inflation, with_target)
 
     def _z(self, strength: Floats, inflation: float | Floats = 1.0) -> Floats:
         """Return |W| of (2) without conditions."""
@@ -187,8 +187,7 @@ class FisherZ(DependenceTest):
         most = min(most, len(pool), self._n - 4)
         if most < 1:
             return False
-        inflation = min(self._own_inflation[place], self._target_inflation)
-        n_effective = (self._n - 3.0 - np.arange(1, most + 1)) / inflation
+        n_effective = (self._n - 3.0 - np.arange(1, most + 1)) / self._with_target[place]
         bars = np.tanh(self._critical_value / np.sqrt(n_effective)) ** 2
         return bool(
             _has_separating_set(self._correlations, place + 1, np.array(pool) + 1, always is not None, bars)

@@ -179,12 +179,13 @@ class GSquare(DependenceTest):
         array = np.searchsorted(_edges(column[:, None], self._bins)[:, 0], column)
         values = np.unique(array, return_inverse=True)[1].astype(np.int64)
         table = _count(values, self._target[None], int(values.max()) + 1, self._n_classes)
-        inflation = self._inflation_within((np.unique(values)[:, None] == values).astype(np.float64))
-        strength, log_p, testable = _statistics(
-            table.astype(np.float64), min(inflation, self._target_inflation)
-        )
+        of_value = (np.unique(values)[:, None] == values).astype(np.float64)
+        inflation, with_target = self._inflations(of_value)
+        strength, log_p, testable = _statistics(table.astype(np.float64), with_target)
         dependent = self._significant(strength, log_p, testable)
-        return Candidate(values, False, float(strength[0]), float(log_p[0]), bool(dependent[0]), inflation)
+        return Candidate(
+            values, False, float(strength[0]), float(log_p[0]), bool(dependent[0]), inflation, with_target
+        )
 
     def _significant(self, strength: Floats, log_p: Floats, testable: Array) -> NDArray[np.bool_]:
         if self.threshold is not None:
@@ -216,7 +217,7 @@ class GSquare(DependenceTest):
         of_pair = int(self._arity[place] - 1) * (self._n_classes - 1)
         largest = of_pair * math.prod(np.sort(self._arity[pool])[-most:].tolist())
         self._extend_critical_values(min(largest, self._n // _ROWS))
-        critical = self._critical * min(self._own_inflation[place], self._target_inflation)
+        critical = self._critical * self._with_target[place]
         pair = self._kept[place] * self._n_classes + self._target
         return bool(
             _has_separating_set(

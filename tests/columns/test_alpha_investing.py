@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, special, stats
 
-from tamis import AlphaInvesting
+from tamis import AlphaInvesting, Grafting, PenalisedSelector
 from tamis.base.trace import COLLINEAR, REJECTED
 from tamis.columns.claims import claims
 from tamis.columns.glm import LogisticModel, PoissonModel
@@ -839,3 +839,15 @@ def test_a_group_has_the_mean_weight_of_its_columns(rng):
 def test_impossible_priors_are_named(parameters, message):
     with pytest.raises(ValueError, match=message):
         AlphaInvesting(**parameters).start(np.arange(20.0))
+
+
+@pytest.mark.parametrize("kind", [AlphaInvesting, Grafting, PenalisedSelector])
+def test_text_labels_lead_to_the_model_of_classes(kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5))
+    y = np.where(X[:, 2] + 0.3 * rng.normal(size=200) > 0, "on", "off")
+    with pytest.raises(
+        DataError, match=r"y contains 'o[nf]+', which is text: choose model='logistic' if it has two"
+    ):
+        kind().fit(X, y)
+    assert kind(model="logistic").fit(X, y).selected_ == ["x2"]

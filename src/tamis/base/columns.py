@@ -34,6 +34,7 @@ from tamis._validation import (
     checked,
     encode_labels,
     repeated_rows,
+    short_repr,
 )
 from tamis._validation.parameters import check_parameters, parameters
 from tamis.base.column_intake import Columns, as_float64, block_of, by_column, one_column, without_missing
@@ -328,6 +329,16 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         self._n_rows = len(y)
         self._row_weight = None if (weight == 1.0).all() else weight
         if self._is_regression():
+            text = (
+                next((one for one in y.tolist() if isinstance(one, str)), None)
+                if y.dtype.kind in "OU"
+                else None
+            )
+            if text is not None and hasattr(self, "model"):
+                raise DataError(
+                    f"y contains {short_repr(text)}, which is text: choose model='logistic' if it has two values, or"
+                    " convert it to numbers."
+                )
             y = self._counted(as_target(y))
         else:
             codes, labels = encode_labels(y, np.array([]))

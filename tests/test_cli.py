@@ -111,7 +111,7 @@ def test_run_prints_its_numbers_and_what_was_chosen_when(call):
     assert lines[0] == "FIRES on table.csv"
     text = " ".join(out.split())
     assert "Learner: SGDLogisticRegression on standardised features." in text
-    assert "1 of 4 features give accuracy " in text
+    assert "1 of 4 features gives accuracy " in text
     for name in ("Mean stability ", "Features selected 1 of 4 ", "Rows per second ", "Accuracy ", "Balanced accuracy ",
                  "Kappa ", "   frozen selection ", "   majority class "):  # fmt: skip
         assert name in out or name in text
@@ -461,8 +461,11 @@ def test_a_selector_without_missing_values_is_offered_the_mean(call, here):
 
 @pytest.mark.parametrize("learner", ["naive-bayes", "hoeffding-tree"])
 def test_a_learner_of_dense_rows_is_told_which_take_sparse_ones(call, here, learner):
+    words = ("run", "sparse.svm", "--learner", learner, "--selector", "none", "--batch-size", "10", "--quiet")
     (here / "sparse.svm").write_text("1 1:2\n-1 2:1\n" * 20)
-    code, _, err = call("run", "sparse.svm", "--learner", learner, "--batch-size", "10", "--quiet")
+    assert call(*words)[0] == 0  # the rows of a batch are converted
+    (here / "sparse.svm").write_text("1 1:2\n-1 2000000:1\n" * 20)
+    code, _, err = call(*words)  # unless they were larger than 128 MB
     assert (code, err.count("\n")) == (1, 1)
     assert "this learner keeps dense rows: choose another --learner (perceptron, sgd, logistic" in err
 

@@ -88,7 +88,7 @@ def test_what_is_shown_fits_the_terminal(call):
     lines = out.splitlines()
     assert (code, err) == (0, "")
     assert lines[0] == "alpha-investing on table.csv"
-    detail = " ".join(" ".join(lines[1:4]).split())
+    detail = " ".join(" ".join(lines[1:6]).split())
     assert "linear model for a numeric label of 300 values" in detail
     assert "text as 4 columns of 0 and 1 (colour, sex)" in detail
     assert re.search(r"p-value  threshold  wealth after  coefficient", out)

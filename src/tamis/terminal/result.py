@@ -37,10 +37,9 @@ def show(console: Console, result: Any, title: str | None = None, *, top: int = 
     ascii_only = console.options.ascii_only
     heading = Text(_plain(shown.heading, ascii_only), style="bold", no_wrap=True, overflow="ellipsis")
     console.print(heading)
+    console.print(Text(_plain(shown.verdict, ascii_only)), width=width)
     if shown.about:
         console.print(Text(_plain(shown.about, ascii_only), style="dim"), width=width)
-    console.print()
-    console.print(Text(_plain(shown.verdict, ascii_only)), width=width)
     for remark in shown.remarks:
         style = "yellow" if remark.level == "warning" else "dim"
         console.print(Text(_plain(remark, ascii_only), style=style), width=width)

@@ -184,7 +184,7 @@ class RunPresentation(Result):
         elif pays == "does not pay" and label.startswith(_FROZEN):
             said = "Select once instead of online"
         return (
-            f"{said}: {kept:,} of {n:,} features give {name} {written(value)},"
+            f"{said}: {kept:,} of {n:,} features {'gives' if kept == 1 else 'give'} {name} {written(value)},"
             f" {signed(sign * gain, written)} against {label}{interval}{self._featureless(total, measure)}."
         )
 

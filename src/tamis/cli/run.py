@@ -109,7 +109,7 @@ def run(
 
     `zcat big.csv.gz | tamis run - --label -1 --json > result.json`
     """
-    labels: list[Any] = list(dict.fromkeys(reading.label or [None]))
+    labels: list[Any] = [*dict.fromkeys(reading.label or ())] or [None]
     if len(labels) > 1:
         kept_out = {"--checkpoint": checkpoint, "--save": save, "--delayed": delayed}
         if named := [name for name, value in kept_out.items() if value]:
@@ -171,6 +171,7 @@ def _run_targets(
             results[label] = evaluate(stream, selector, learner, replace(output), options)
             if results[label].settings["interrupted"]:
                 return INTERRUPTED
+            _check_steps(results[label])
         result = TargetsResult(results, shlex.join(["tamis", "run", *reading.words()]))
         writers: dict[str, tuple[str | None, Callable[[str], object]]] = {
             "results": (output.folders.get("--out"), result.save),
@@ -305,14 +306,9 @@ class RunOutput(Output):
         self, result: PrequentialResult, error: str | None = None, closing: str = "", **more: Any
     ) -> int:
         """Show the result, write the output files, and return the exit code."""
-        if len(result.frames["steps"]["step"]) == 0:
-            if result.settings["interrupted"]:
-                return INTERRUPTED
-            size = result.options.rows_per_block
-            raise DataError(
-                f"The stream ends within its first batch of {size:,} rows, used for training only:"
-                " choose a smaller --batch-size, or give at least two rows, one for training and one for testing."
-            )
+        if result.settings["interrupted"] and len(result.frames["steps"]["step"]) == 0:
+            return INTERRUPTED
+        _check_steps(result)
         self.finish(result, self.writers(result), closing=closing, error=error, **more)
         return INTERRUPTED if result.settings["interrupted"] else 0
 
@@ -330,6 +326,16 @@ class RunOutput(Output):
             "models": (self.files.get("--save"), save),
             "columns": (self.files.get("--columns"), lambda place: _write_names(result.selected(), place)),
         }
+
+
+def _check_steps(result: PrequentialResult) -> None:
+    """Raise if no batch was tested."""
+    if len(result.frames["steps"]["step"]) == 0:
+        size = result.options.rows_per_block
+        raise DataError(
+            f"The stream ends within its first batch of {size:,} rows, used for training only:"
+            " choose a smaller --batch-size, or give at least two rows, one for training and one for testing."
+        )
 
 
 def _write_names(names: list[str], place: str) -> None:

@@ -69,9 +69,11 @@ class TargetsResult(Result):
         for name, result in self.results.items():
             total, measure = result.summary(), result.task.measure
             values = [total[f"{measure}_cumulative"] if f"{measure}_cumulative" in total else total[measure]]
-            values += [total.get(f"{kind}_gain", np.nan) for kind in ("all", "frozen")]
+            values += [total.get(f"{kind}_gain", np.nan) for kind in ("all", "frozen")] + [
+                total["n_selected"]
+            ]
             cells = ["-" if np.isnan(value) else f"{round(value, 4):.4g}" for value in values]
-            rows.append([name, measure, *cells, f"{int(total['n_selected'])}"])
+            rows.append([name, measure, *cells])
         heads = [
             ("", "target"),
             ("", "measure"),
@@ -102,6 +104,8 @@ class TargetsResult(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the result in plain values: the targets, the shared selection, and the result of each target."""
         return {
+            "verdict": self.verdict(),
+            "remarks": self.remarks(),
             "targets": self.targets,
             "selected": self.selected(),
             "by_target": {name: result.to_dict() for name, result in self.results.items()},

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))]
 PAGES = [page for page in PAGES if not page.startswith(("docs/api/", "docs/_build/"))]
 
-# `.ci/run` and `.ci/release` install the package in environments of their own; the demo has tests of its own.
+# `.ci/run` and `.ci/release` install the package in environments of their own; the demo and Kafka have tests of their own.
 ELSEWHERE = {
     "pip install '.[dev]' && pytest",
     "pip install '.[cli]' && tamis demo",
@@ -43,7 +43,7 @@ def shell_lines(page: str) -> list[str]:
 LINES = sorted(
     line
     for line in {line for page in PAGES for line in shell_lines(page)} - ELSEWHERE
-    if not line.startswith("python experiments/")  # these take minutes
+    if not line.startswith(("python experiments/", "tamis follow kafka:"))  # these take minutes, or a broker
 )
 
 

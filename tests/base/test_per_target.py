@@ -81,6 +81,12 @@ def test_shared_sums_are_those_of_any_rows(rng):
         for target, one in enumerate(model.selectors_):
             alone = batches(FisherScore(3), rows, Y[:, target])
             np.testing.assert_allclose(one.scores_, alone.scores_, rtol=1e-7)
+    model, alone = PerTarget(FisherScore(3)).fit(X, Y), FisherScore(3).fit(X, Y[:, 0])
+    row = np.broadcast_to(X[0], (1, 30))  # C-contiguous, with a stride of 0
+    model.partial_fit(row, Y[:1])
+    np.testing.assert_allclose(
+        model.selectors_[0].scores_, alone.partial_fit(row, Y[:1, 0]).scores_, rtol=1e-9
+    )
     weight = rng.integers(0, 3, size=200).astype(float)
     model = (
         PerTarget(FisherScore(3)).fit(X[:200], Y[:200]).partial_fit(X[:200], Y[:200], sample_weight=weight)

@@ -241,7 +241,14 @@ class PerTarget(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight: Any,
     ) -> None:
         plain = type(X) is np.ndarray and X.dtype == np.float64 and X.flags.c_contiguous
-        shares = plain and codes and sample_weight is None and hasattr(self.selector, "_sharing")
+        shares = (
+            plain
+            and codes
+            and len(X) > 1
+            and X.size
+            and sample_weight is None
+            and hasattr(self.selector, "_sharing")
+        )
         with self.selector._sharing(X, codes) if shares else nullcontext():
             for at, (selector, column) in enumerate(zip(selectors, columns, strict=True)):
                 selector.partial_fit(X, column, None if classes is None else classes[at], sample_weight)

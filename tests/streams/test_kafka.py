@@ -263,6 +263,46 @@ def test_a_missing_extra(monkeypatch, name, tmp_path):
         batches(follow_files("kafka://host/rows", label="state", idle=0, schema=schema))
 
 
+def test_a_broker_that_is_lost_is_a_warning(tmp_path, monkeypatch):
+    monkeypatch.setattr("tamis.streams.tail.kafka._TIMEOUT", 1.0)
+    broker, rows = Broker(tmp_path), values(500)
+    try:
+        topic = broker.topic()
+        broker.send(topic, rows)
+        reader = follow(broker, topic, idle=1).batches(10)
+        found = [next(reader)[1].tolist() for _ in range(3)]
+    finally:
+        broker.process.kill()
+        broker.process.wait()
+    with pytest.warns(UserWarning, match=r"cannot be reached \(.*\): trying again"):
+        found += [y.tolist() for _, y in reader]
+    labels = [label for batch in found for label in batch]
+    assert labels == [row["state"] for row in rows][: len(labels)]
+
+
+def test_a_partition_that_is_added_is_read(broker, monkeypatch):
+    topic, rows, known = broker.topic(2), values(60), [0]
+
+    class Consumer(confluent_kafka.Consumer):  # the broker of the tests cannot add partitions
+        def list_topics(self, *given, **how):
+            listed = super().list_topics(*given, **how)
+            listed.topics[topic].partitions = {i: listed.topics[topic].partitions[i] for i in known}
+            return listed
+
+    monkeypatch.setattr(confluent_kafka, "Consumer", Consumer)
+    monkeypatch.setattr("tamis.streams.tail.kafka._LOOK", 0.0)
+    for i, row in enumerate(rows):
+        broker.producer.produce(topic, json.dumps(row).encode(), partition=i // 30, timestamp=1000 + i)
+    broker.producer.flush()
+    stream = follow(broker, topic, idle=1)
+    reader = stream.batches(10)
+    found = [next(reader)[1].tolist() for _ in range(3)]
+    known.append(1)
+    found += [y.tolist() for _, y in reader]
+    assert [label for labels in found for label in labels] == [row["state"] for row in rows]
+    assert set(stream.position()["places"]) == {f"{topic}/0", f"{topic}/1"}
+
+
 def test_another_topic_is_not_continued(broker, monkeypatch):
     monkeypatch.setattr("tamis.streams.tail.kafka._TIMEOUT", 1.0)
     first, other, shorter = broker.topic(), broker.topic(), broker.topic()

@@ -102,8 +102,8 @@ _API = {
         ("tamis", "open_file load_dataset load_stream"),
         (
             "tamis.streams",
-            "FrameStream DictStream ArrayStream BatchStream Stream SyntheticStream Redundant Irrelevant as_stream"
-            " follow_files list_datasets list_streams",
+            "FrameStream DictStream ArrayStream BatchStream Stream SyntheticStream VaryingStream Redundant Irrelevant"
+            " as_stream follow_files list_datasets list_streams",
         ),
     ],
     "Monitor a live model": [
@@ -113,7 +113,7 @@ _API = {
     "Save, load and merge": [("tamis", "save load dumps loads freeze merge_tree")],
     "Write a method": [
         ("tamis.base", "RowSelector ColumnSelector CellClassifier"),
-        ("tamis.checks", "check_row_selector check_column_selector check_cell_classifier"),
+        ("tamis.checks", "check_row_selector check_column_selector check_cell_classifier check_named_model"),
     ],
 }
 # Modules that are described on one page each.

@@ -3,6 +3,8 @@
     python experiments/varying_features.py [--data FOLDER] [--sets NAMES] [--rows 2000] [--seeds 3] [--learners NAMES]
     python experiments/varying_features.py --kinds pairs --sets german,wdbc,ionosphere    the setting of OVFM's program
     python experiments/varying_features.py --delayed                                      delayed features
+    python experiments/varying_features.py --by-name [--seeds 1]                          pipelines of named columns
+    python experiments/varying_features.py --recovery                                     relevant features found
 
 Five sets with two classes, shuffled, features scaled to [0, 1], test-then-train in batches of 20 rows, all features.
 Absent values are missing (NaN) for learners that skip them. Linear ones receive features standardised by the values
@@ -37,6 +39,12 @@ The texts of OLVF and OCDS were not available, so their formulas are those of pu
 the signs of OLVF's two classifiers; each step here descends its loss.
 
 "normal scores" is OVFM without its imputation: a logistic regression on normal scores, 0 where a value is absent.
+
+``--by-name`` compares pipelines in ByName on the five kinds of :meth:`Stream.with_varying_features`, which yield dicts,
+with the published learners, which are given the wide array. "first columns" is the logistic pipeline that ignores all
+features absent from the first batch. ``--recovery`` prints the mean share of the relevant features that exist in the
+next batch which are among as many of the highest scores: 20 features, of which two determine the class, 10 % label
+noise.
 """
 
 from __future__ import annotations
@@ -56,14 +64,21 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from tamis import (
+    FIRES,
     AdaptiveRandomForest,
+    Auto,
+    ByName,
+    FisherScore,
     HoeffdingAdaptiveTree,
     HoeffdingTree,
+    Refit,
     SGDLogisticRegression,
+    StreamPipeline,
     WeightedNaiveBayes,
     prequential,
 )
-from tamis.streams import ArrayStream, load_dataset
+from tamis.streams import ArrayStream, SyntheticStream, load_dataset
+from tamis.streams.concepts import SEA
 
 ROOT = Path(__file__).resolve().parents[1]
 SETS = ("spambase", "german", "magic04", "a8a", "madelon")
@@ -368,6 +383,95 @@ def show_delayed(n_rows: int = 15_000, wait: int = 48) -> None:
         )
 
 
+KINDS = ("trapezoidal", "capricious", "evolvable", "shuffled", "open")
+
+
+def pipeline(selector: Any, learner: Any) -> ByName:
+    return ByName(StreamPipeline(selector, learner, batch_size=BATCH), absent="missing")
+
+
+PIPELINES: dict[str, Callable[[], ByName]] = {
+    "logistic": lambda: pipeline(FisherScore(1.0), logistic()),
+    "screen, logistic": lambda: pipeline(FisherScore(0.5), logistic()),
+    "FIRES, logistic": lambda: pipeline(FIRES(0.5), logistic()),
+    "Auto, naive Bayes": lambda: pipeline(Auto(), WeightedNaiveBayes(None, weight=None)),
+    "naive Bayes": lambda: pipeline(None, WeightedNaiveBayes(None, weight=None)),
+    "tree": lambda: pipeline(None, HoeffdingTree()),
+    "Refit": lambda: pipeline(None, Refit("hist-boosting", every=200, window=1000)),
+    "first columns": lambda: pipeline(FisherScore(1.0), logistic()),
+}
+
+
+def named_accuracy(stream: Any, model: ByName, *, only_first: bool) -> float:
+    right, n, first = 0, 0, set()
+    for rows, y in stream.named_batches(BATCH):
+        first = first or {name for row in rows for name in row}
+        rows = [{name: row[name] for name in row if name in first} for row in rows] if only_first else rows
+        if n:
+            right += int((model.predict(rows) == y).sum())
+        model.partial_fit(rows, y)
+        n += len(y)
+    return right / (n - BATCH)
+
+
+def show_named(options: argparse.Namespace) -> None:
+    """Print accuracies of pipelines of named columns, and of published learners on the wide array."""
+    wide = {name: LEARNERS[name] for name in ("hedge of blocks", "OVFM", "OLSF")}
+    print("| features | majority class | " + " | ".join([*PIPELINES, *wide]) + " |")
+    print("| --- |" + " ---: |" * (len(PIPELINES) + len(wide) + 1))
+    for kind in KINDS:
+        found = []
+        for name in options.sets.split(","):
+            for seed in range(options.seeds):
+                X, y = rows_of(name, options.data, options.rows, seed)
+                stream = ArrayStream(X, y).with_varying_features(kind, seed=seed)
+                cells = [np.bincount(y).max() / len(y)]
+                for key, make in PIPELINES.items():
+                    cells.append(named_accuracy(stream, make(), only_first=key == "first columns"))
+                masked = stream.take(len(y))[0]
+                found.append([*cells, *(accuracy(masked, y, make(X.shape[1])) for make in wide.values())])
+        print(
+            f"| {kind} | " + " | ".join(f"{100 * cell:.1f}" for cell in np.mean(found, axis=0)) + " |",
+            flush=True,
+        )
+
+
+def show_recovery(n_rows: int = 6000) -> None:
+    """Print the mean recall of the relevant features that exist, after the first fifth of the stream."""
+    selectors: dict[str, Any] = {"FisherScore": FisherScore, "FIRES": FIRES, "Auto": Auto}
+    print("| features | " + " | ".join(selectors) + " | random |\n| --- |" + " ---: |" * (len(selectors) + 1))
+    for kind in KINDS:
+        cells = []
+        for make in selectors.values():
+            recalls, chances = [], []
+            for seed in range(3):
+                whole = SyntheticStream(
+                    [SEA(relevant=(0, 1), n_features=20)], n_rows, label_noise=0.1, seed=seed
+                )
+                stream = whole.with_varying_features(kind, seed=seed)
+                model, row, names = ByName(make(3)), 0, stream.feature_names
+                for rows, y in stream.named_batches(100):
+                    exists = stream.present_rows(row, row + len(y)).any(axis=0)
+                    relevant = {
+                        names[j] for j in np.flatnonzero(stream.relevant_rows(row, row + len(y)).any(axis=0))
+                    }
+                    if row >= n_rows // 5 and relevant:
+                        present = {names[j] for j in np.flatnonzero(exists)}
+                        best = sorted(present & set(model.feature_names_), key=lambda name: -score[name])[
+                            : len(relevant)
+                        ]
+                        recalls.append(len(relevant & set(best)) / len(relevant))
+                        chances.append(len(relevant) / len(present))
+                    model.partial_fit(rows, y)
+                    score = dict(zip(model.feature_names_, model.scores_.tolist(), strict=True))
+                    row += len(y)
+            cells.append(np.mean(recalls))
+        print(
+            f"| {kind} | " + " | ".join(f"{cell:.2f}" for cell in [*cells, np.mean(chances)]) + " |",
+            flush=True,
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
@@ -377,9 +481,14 @@ def main() -> None:
     parser.add_argument("--kinds", default="trapezoidal,capricious,vanishing")
     parser.add_argument("--learners", default=",".join(LEARNERS))
     parser.add_argument("--delayed", action="store_true")
+    parser.add_argument("--by-name", action="store_true")
+    parser.add_argument("--recovery", action="store_true")
     options = parser.parse_args()
-    if options.delayed:
-        show_delayed()
+    if options.delayed or options.recovery:
+        (show_delayed if options.delayed else show_recovery)()
+        return
+    if options.by_name:
+        show_named(options)
         return
     chosen = {name: LEARNERS[name] for name in options.learners.split(",")}
     for kind in options.kinds.split(","):

@@ -15,7 +15,16 @@ from sklearn.linear_model import SGDRegressor
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from tamis import FIRES, FisherScore, Refit, ResetOnDrift, prequential
+from tamis import (
+    FIRES,
+    ByName,
+    FisherScore,
+    Refit,
+    ResetOnDrift,
+    StreamPipeline,
+    WeightedNaiveBayes,
+    prequential,
+)
 from tamis.adapters.river import (
     RiverClassifier,
     RiverDetector,
@@ -578,3 +587,39 @@ def test_of_a_rejected_batch_only_the_rejected_rows_are_lost(rng):
             n_raised += str(error) == "too large"
     assert n_raised == 1
     assert model._model.estimator_.n_seen_ == 89
+
+
+def test_features_come_and_go_with_a_model(rng):
+    """A dict names other features at any time; the batches give the bits of the model itself."""
+    recipe = ByName(
+        StreamPipeline(FisherScore(2), WeightedNaiveBayes(), batch_size=50), absent="missing", budget=4
+    )
+    ours, alone, hits = RiverLearner(recipe, every=50), clone(recipe), []
+    assert ours.predict_one({"a": 1.0}) is None
+    assert ours.predict_proba_one({"a": 1.0}) == {}
+    batch = []
+    for i in range(1500):
+        label = int(rng.integers(2))
+        row = {f"sensor{i // 500}": label + rng.normal() / 4, f"noise{i // 100 % 5}": rng.normal()}
+        if i % 500 > 100:
+            hits.append(ours.predict_one(row) == label)
+            assert ours.predict_proba_one({**row, "unknown": 3.0}) == ours.predict_proba_one(row)
+        ours.learn_one(row, label)
+        batch.append((row, label))
+        if len(batch) == 50:
+            alone.partial_fit([x for x, _ in batch], [y for _, y in batch])
+            batch = []
+    assert np.mean(hits) > 0.9
+    assert ours._named.feature_names_ == alone.feature_names_
+    assert len(alone.feature_names_) <= 4
+    assert ours.predict_proba_one(row) == dict(enumerate(alone.predict_proba([row])[0].tolist()))
+    with pytest.raises(DataError, match="infinity"):
+        ours.learn_one({"new": np.inf}, 1)
+    numbers = RiverRegressor(ByName(StreamPipeline(None, SGDRegressor(random_state=0))), every=20)
+    assert numbers.predict_one({"a": 1.0}) == 0.0
+    for i in range(400):
+        value = float(rng.normal())
+        numbers.learn_one({"a" if i < 200 else "b": value}, 2.0 * value)
+    assert 0.3 < numbers.predict_one({"b": 1.0}) < 3.0
+    with pytest.raises(ValueError, match="ByName of a selector does not predict"):
+        RiverLearner(ByName(FisherScore(2)))

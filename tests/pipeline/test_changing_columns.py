@@ -289,6 +289,17 @@ def test_what_a_pipeline_rejects() -> None:
         assert not hasattr(ByName(FisherScore(2)), name)
 
 
+@pytest.mark.parametrize("wrap", [ByName, lambda selector: ByName(StreamPipeline(selector))])
+def test_fewer_names_than_features_to_select(wrap: Any) -> None:
+    rng, model = np.random.default_rng(0), wrap(Auto(3))
+    for names in (["a", "b"], ["a", "b", "c", "d"]):
+        y = rng.integers(0, 2, 200)
+        rows = [{name: float(label * (name == "d") + rng.normal() / 4) for name in names} for label in y]
+        model.partial_fit(rows, y)
+    assert model.feature_names_ == ["a", "b", "c", "d"]
+    assert len(model.selected_) in (3, 4)
+
+
 class Majority(ClassifierMixin, BaseEstimator):
     """A user's learner: the more frequent class."""
 

@@ -578,6 +578,16 @@ class _Batched(_Collector):
         self.model = model
         self.every = every
         self.columns = columns
+        # With ByName, which assigns columns to names itself.
+        self._named: ByName | None = clone(model) if isinstance(model, ByName) else None
+        self._known: set[Any] = set()
+        if self._named is not None:
+            if not hasattr(model, "predict"):
+                raise ValueError(
+                    "ByName of a selector does not predict: pass it to RiverSelector, or add a learner."
+                )
+            self._rows, self._labels = [], []
+            return
         self._learner = self._kind(clone(model), np.array([]))
         self._names = None if columns is None else _positions(columns)
         self._blank = np.nan if accepts_nan(model) else 0.0
@@ -586,12 +596,20 @@ class _Batched(_Collector):
         self._rows, self._labels = [], []
 
     def _check(self, row: dict[Any, float], y: Any) -> None:
+        if self._named is not None:
+            known = self._known if self._known.issuperset(row) else self._known.union(row)
+            self._named.check_row(row, y, len(known))
+            self._known = known if self._named.budget is None else set()
+            return
         if self._names is not None:
             self._reject_unknown(row)
         check_cells(row, allow_nan=bool(np.isnan(self._blank)))
         check_label(y, type(self).__name__, numbers=self._kind is MaskedRegressor)
 
     def _learn(self, rows: list[dict[Any, float]], labels: list[Any]) -> None:
+        if self._named is not None:
+            self._named.partial_fit(rows, labels)
+            return
         if self._names is None:
             self._names = _positions(sorted(set().union(*rows), key=str))
         X, named = self._matrix(rows, self._names)
@@ -645,7 +663,7 @@ class RiverLearner(_Batched, ThreadSafe, base.Classifier):
     Parameters
     ----------
     model : classifier with `partial_fit`
-        It is copied.
+        It is copied. With a :class:`tamis.ByName` of a pipeline, rows may name other features at any time.
     every : int, default=100
         Rows that are collected before the model learns from them, at least 1: a call for each row would take most of
         the time.
@@ -657,7 +675,7 @@ class RiverLearner(_Batched, ThreadSafe, base.Classifier):
     ValueError
         If `every` is out of range.
     DataError
-        If a row names another feature, or the model rejects a row.
+        If a row names another feature (except with :class:`tamis.ByName`), or the model rejects a row.
 
     Notes
     -----
@@ -690,11 +708,20 @@ class RiverLearner(_Batched, ThreadSafe, base.Classifier):
 
     def predict_one(self, x: dict[Any, float], **kwargs: Any) -> Any:
         """Return the predicted class; None before the model has learned."""
+        if self._named is not None:
+            return self._named.predict([x]).tolist()[0] if hasattr(self._named, "estimator_") else None
         view = self._view_of(x)
         return None if view is None else self._learner.predict(view).tolist()[0]
 
     def predict_proba_one(self, x: dict[Any, float], **kwargs: Any) -> dict[Any, float]:
         """Return the probability of each class; before the model has learned, the shares of the labels so far."""
+        if self._named is not None and hasattr(self._named, "estimator_"):
+            shares = self._named.predict_proba([x])[0].tolist()
+            return dict.fromkeys(self._labels, 0.0) | dict(
+                zip(self._named.classes_.tolist(), shares, strict=True)
+            )
+        if self._named is not None:
+            return {label: n / len(self._labels) for label, n in Counter(self._labels).items()}
         view = self._view_of(x)
         if view is None or view.asked.shape[1] == 0:
             counts = Counter([*self._learner.classes.tolist(), *self._labels])
@@ -735,5 +762,7 @@ class RiverRegressor(_Batched, ThreadSafe, base.Regressor):
 
     def predict_one(self, x: dict[Any, float]) -> float:
         """Return the predicted number; 0 before the model has learned."""
+        if self._named is not None:
+            return float(self._named.predict([x])[0]) if hasattr(self._named, "estimator_") else 0.0
         view = self._view_of(x)
         return 0.0 if view is None else float(self._learner.predict(view)[0])

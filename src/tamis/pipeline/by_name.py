@@ -341,11 +341,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     def _first_width(self, n_names: int) -> int:
         """Return the initial number of columns: at least the number of features to select, if that is given."""
         selector: Any = self._selector
-        wanted: Any = (
-            None
-            if getattr(selector, "_chooses_count", False)
-            else getattr(selector, "n_features_to_select", None)
-        )
+        wanted: Any = getattr(selector, "n_features_to_select", None)
         width = max(n_names, self.max_columns or 0, int(wanted) if is_integer(wanted) else 1)
         if self.absent == "zero" or self.max_columns is not None:
             return width

@@ -5,7 +5,7 @@ from tamis.streams.datasets import list_datasets, load_dataset
 from tamis.streams.files import open_file
 from tamis.streams.frames import DictStream, FrameStream
 from tamis.streams.named_streams import as_stream, list_streams, load_stream
-from tamis.streams.stream import ArrayStream, BatchStream, Stream
+from tamis.streams.stream import ArrayStream, BatchStream, Stream, VaryingStream
 from tamis.streams.synthetic import SyntheticStream
 from tamis.streams.tail import FollowedStream, follow_files
 
@@ -19,6 +19,7 @@ __all__ = [
     "Redundant",
     "Stream",
     "SyntheticStream",
+    "VaryingStream",
     "as_stream",
     "follow_files",
     "list_datasets",

@@ -15,6 +15,8 @@ import scipy.sparse as sp
 from tamis._checksum import checksum
 from tamis._validation import (
     Array,
+    Ints,
+    Mask,
     Rows,
     as_classes,
     as_column,
@@ -26,6 +28,7 @@ from tamis._validation import (
 )
 from tamis.base import html_repr
 from tamis.errors import DataError, StreamError
+from tamis.streams.draws import Draws
 
 Batch: TypeAlias = tuple[Rows, Array]
 
@@ -121,6 +124,50 @@ class Stream(ABC):
         other = copy.copy(self)
         other.delayed_features = {str(name): int(n_rows) for name, n_rows in delays.items()}
         return other
+
+    def with_varying_features(
+        self, kind: str, *, share: float = 0.5, n_periods: int = 10, period: int | None = None, seed: int = 0
+    ) -> VaryingStream:
+        """Return the stream with features that appear and vanish, and the truth about when they exist.
+
+        Parameters
+        ----------
+        kind : {"trapezoidal", "capricious", "evolvable", "shuffled", "open"}
+            ``"trapezoidal"``: features are only added, in each period as many. ``"capricious"``: each value exists with
+            probability `share`. ``"evolvable"``: a group of features per period, which overlaps with the next one.
+            ``"shuffled"``: all features, in another order in each period. ``"open"``: features appear and vanish
+            between any two periods, with other orders.
+        share : float in (0, 1], default=0.5
+            Probability that a feature exists, for "capricious" and "open".
+        n_periods : int, default=10
+            Number of periods, at least 2.
+        period : int, optional
+            Rows of a period. By default the number of rows divided by `n_periods`.
+        seed : int, default=0
+            At least 0.
+
+        Returns
+        -------
+        VaryingStream
+            Its batches have NaN where a feature does not exist; `named_batches` yields dicts of the existing ones, for
+            :class:`tamis.ByName`. `present_rows(start, stop)` is the truth.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is invalid, or the number of features or rows is unknown.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tamis.streams import ArrayStream
+        >>> stream = ArrayStream(np.arange(12.0).reshape(4, 3), [0, 1, 0, 1])
+        >>> for rows, y in stream.with_varying_features("trapezoidal", n_periods=3, period=1).named_batches(2):
+        ...     print(rows)
+        [{'x2': 2.0}, {'x1': 4.0, 'x2': 5.0}]
+        [{'x0': 6.0, 'x1': 7.0, 'x2': 8.0}, {'x0': 9.0, 'x1': 10.0, 'x2': 11.0}]
+        """
+        return VaryingStream(self, kind, share, n_periods, period, seed)
 
     def with_missing(self, missing: str) -> Self:
         """Return the stream with another treatment of missing numbers.
@@ -411,3 +458,193 @@ def join_batches(parts: list[Batch]) -> Batch:
     if len(kinds) > 1 and (large or not kinds <= set("iuf")):
         labels = [y.astype(object) for y in labels]
     return X, np.concatenate(labels)
+
+
+_KINDS_OF_VARYING = ("trapezoidal", "capricious", "evolvable", "shuffled", "open")
+_OVERLAP = 0.2  # of a period, in which the features of two periods exist
+_DRAWN_AGAIN = 0.2  # probability, between two periods of an open space
+
+
+class VaryingStream(Stream):
+    """A stream whose features appear and vanish; made by :meth:`Stream.with_varying_features`.
+
+    Batches have a column for each feature, with NaN where it does not exist; :meth:`named_batches` returns rows of the
+    existing ones.
+
+    Parameters
+    ----------
+    stream : Stream
+        Of dense rows, whose number of features is known.
+    kind : {"trapezoidal", "capricious", "evolvable", "shuffled", "open"}
+        Which features exist; see Notes.
+    share : float in (0, 1]
+        Probability that a feature exists, for "capricious" and "open".
+    n_periods : int
+        Number of periods, at least 2.
+    period : int, optional
+        Rows of a period. By default the number of rows of the stream divided by `n_periods`.
+    seed : int
+
+    Attributes
+    ----------
+    kind, share, n_periods, period
+    relevant_rows, relevant_at
+        As for :class:`SyntheticStream`, of the features that exist; only if the stream has them.
+
+    Notes
+    -----
+    The kinds are those of the literature on varying feature spaces, with P periods of equal length:
+
+    ===========  =======================================================================  ===========================
+    kind         features that exist                                                      as in
+    ===========  =======================================================================  ===========================
+    trapezoidal  in period p the first p / P of them: they are only added                 Zhang et al. (2016), OLSF
+    capricious   each in each row with probability `share`, independently                 Beyazit et al. (2019), OLVF
+    evolvable    a group of n / P per period; two groups in the last fifth of a period    Hou et al. (2017), FESL
+    shuffled     all, in another order in each period
+    open         each with probability `share`; drawn again with probability 0.2 between
+                 two periods, which also have other orders
+    ===========  =======================================================================  ===========================
+
+    Which features are added or grouped is random. Each row and period has its own random numbers, so that rows do not
+    depend on the batches.
+    """
+
+    feature_names: list[str]
+    n_features: int
+
+    def __init__(
+        self, stream: Stream, kind: str, share: float = 0.5, n_periods: int = 10, period: int | None = None,
+        seed: int = 0,
+    ) -> None:  # fmt: skip
+        check_choice("kind", kind, _KINDS_OF_VARYING)
+        check_number("share", share, low=0, high=1, open_low=True)
+        check_number("n_periods", n_periods, low=2, integer=True)
+        check_number("seed", seed, low=0, integer=True)
+        if stream.n_features is None:
+            raise ValueError(
+                "The number of features of this stream is not known before it is read: use another stream."
+            )
+        if period is None and stream.n_rows is None:
+            raise ValueError(
+                "The number of rows of this stream is not known: pass period, the rows of a period."
+            )
+        if period is not None:
+            check_number("period", period, low=1, integer=True)
+        self._stream, self.kind, self.share, self.n_periods = stream, kind, float(share), int(n_periods)
+        self.period = int(period if period is not None else max(int(stream.n_rows or 1) // n_periods, 1))
+        self._seed, self._draws = int(seed), Draws(seed).child("varying")
+        self.n_features, self.n_rows = int(stream.n_features), stream.n_rows
+        self.feature_names = stream.feature_names or [f"x{j}" for j in range(self.n_features)]
+        self.classes, self.categorical = stream.classes, stream.categorical
+        self._rank: Ints = self._draws.generator().permutation(self.n_features)
+
+    # -- truth ---------------------------------------------------------------------------------------------
+
+    def present_rows(self, start: int, stop: int) -> Mask:
+        """Return which features exist in each row from `start` to before `stop`, shape (stop - start, n_features)."""
+        rows = np.arange(start, stop)
+        if self.kind == "capricious":
+            exists: Mask = self._draws.uniform(rows, self.n_features) < self.share
+            exists[~exists.any(axis=1), self._rank[0]] = True
+            return exists
+        numbers, places = rows // self.period, np.unique(rows // self.period, return_inverse=True)[1]
+        of_period = np.array([self._present_in(number) for number in np.unique(numbers)])
+        exists = of_period.reshape(-1, self.n_features)[places]
+        if self.kind == "evolvable":
+            late = rows % self.period >= (1.0 - _OVERLAP) * self.period
+            following = np.array([self._present_in(number + 1) for number in np.unique(numbers)])
+            exists = exists | (late[:, None] & following.reshape(-1, self.n_features)[places])
+        return exists
+
+    def _present_in(self, number: int) -> Mask:
+        """Return which features exist in a period."""
+        if self.kind == "trapezoidal":
+            n_existing = max(round(min(number + 1, self.n_periods) / self.n_periods * self.n_features), 1)
+            return np.asarray(self._rank < n_existing)
+        if self.kind == "evolvable":
+            n_groups = min(self.n_periods, self.n_features)
+            return np.asarray(self._rank % n_groups == number % n_groups)
+        if self.kind == "shuffled":
+            return np.ones(self.n_features, dtype=bool)
+        draws = self._draws.uniform(np.arange(number + 1), self.n_features)
+        exists = draws[0] < self.share
+        for drawn in draws[1:]:
+            exists = np.where(drawn < _DRAWN_AGAIN, drawn < _DRAWN_AGAIN * self.share, exists)
+        exists[self._rank[0]] |= not exists.any()
+        return np.asarray(exists)
+
+    def order_at(self, t: int) -> Ints:
+        """Return the order of the columns at row `t`, counted from 0."""
+        if self.kind not in ("shuffled", "open"):
+            return np.arange(self.n_features)
+        return self._draws.child("order").child(t // self.period).generator().permutation(self.n_features)
+
+    @property
+    def relevant_rows(self) -> Callable[[int, int], Mask]:
+        """A function that returns the features that are relevant to, and exist in, each of some rows."""
+        inner: Any = self._stream
+        known = inner.relevant_rows
+        return lambda start, stop: known(start, stop) & self.present_rows(start, stop)
+
+    @property
+    def relevant_at(self) -> Callable[[int], Ints]:
+        """A function that returns the features that are relevant at, and exist in, a row."""
+        inner: Any = self._stream
+        known = inner.relevant_at
+        return lambda t: np.intersect1d(known(t), np.flatnonzero(self.present_rows(t, t + 1)[0]))
+
+    # -- rows ----------------------------------------------------------------------------------------------
+
+    def named_batches(
+        self, size: int = 100, *, start: int = 0
+    ) -> Iterator[tuple[list[dict[str, float]], Array]]:
+        """Return an iterator over batches of named rows, for :class:`tamis.ByName`.
+
+        Parameters
+        ----------
+        size, start : int
+            As for :meth:`batches`.
+
+        Returns
+        -------
+        iterator of (rows, y)
+            A row is a dict of the features that exist, in the order of the columns at that time.
+        """
+        names = self.feature_names
+        row = start
+        for X, y in self.batches(size, start=start):
+            exists, values = self.present_rows(row, row + len(y)), np.asarray(X).tolist()
+            rows = []
+            for i, numbers in enumerate(values):
+                if i == 0 or (row + i) % self.period == 0:
+                    order = self.order_at(row + i).tolist()
+                rows.append({names[j]: numbers[j] for j in order if exists[i, j]})
+            yield rows, y
+            row += len(y)
+
+    def _blocks(self, start: int) -> Iterator[Batch]:
+        row = start
+        for X, y in self._stream._blocks(start):
+            if sp.issparse(X):
+                raise StreamError(
+                    "Features that vary need dense rows, but the rows of this stream are sparse."
+                )
+            X = np.array(X, dtype=np.float64)
+            X[~self.present_rows(row, row + len(y))] = np.nan
+            row += len(y)
+            yield X, y
+
+    def progress(self) -> float | None:
+        """Return the fraction of the input that the current pass has consumed, or None if it is unknown."""
+        return self._stream.progress()
+
+    def describe(self) -> dict[str, Any]:
+        """Return the parameters, and the description of the stream."""
+        return {
+            "kind": "varying", "varying": self.kind, "share": self.share, "n_periods": self.n_periods,
+            "period": self.period, "seed": self._seed, "stream": self._stream.describe(),
+        }  # fmt: skip
+
+    def _title(self) -> str:
+        return f"{self._stream._title()} {self.kind}".strip()

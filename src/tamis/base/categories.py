@@ -15,10 +15,10 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._validation import (
     Array,
+    Ints,
     Rows,
     as_rows,
     as_table,
@@ -29,15 +29,6 @@ from tamis._validation import (
     short_repr,
 )
 from tamis.errors import DataError
-
-__all__ = [
-    "MAX_CATEGORIES",
-    "Categories",
-    "CategoryCodes",
-    "check_categories",
-    "reject_written_numbers",
-    "split_rows",
-]
 
 _MOST = 32  # bins of a feature
 _WRITTEN_NUMBER = re.compile(r"\s*[-+]?[\d.,' ]*\d[.,]\d+\s*")
@@ -77,7 +68,7 @@ class CategoryCodes:
                 self.values.append(value)
         return code
 
-    def encode(self, values: Iterable[Any]) -> NDArray[np.int64]:
+    def encode(self, values: Iterable[Any]) -> Ints:
         """Return the codes of the values of a column; new categories get the next codes."""
         codes = {value: self.add(value) for value in dict.fromkeys(values)}
         return np.array([codes[value] for value in values], dtype=np.int64)
@@ -187,7 +178,7 @@ class Categories:
             ]
         return decoded
 
-    def sizes(self, n_features: int) -> NDArray[np.int64]:
+    def sizes(self, n_features: int) -> Ints:
         """Return the number of bins of each categorical feature, 0 for numeric ones."""
         sizes = np.zeros(n_features, dtype=np.int64)
         for j, values in self.values.items():

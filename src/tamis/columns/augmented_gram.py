@@ -13,15 +13,12 @@ effective number of rows. Rows from before the series was detected form the firs
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._shapes import Shapes
+from tamis._validation import Floats
 from tamis.columns.block_test import blocked_log_p, is_determined
 from tamis.dependence.autocorrelation import blocked_length, join_blocks
 
-__all__ = ["COLLINEAR", "AugmentedGram", "sweep"]
-
-Floats = NDArray[np.float64]
 _MOST = 32  # blocks
 COLLINEAR = 1e-10  # share of a column's variance: a Gram matrix has half the digits of its columns
 

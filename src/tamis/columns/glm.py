@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from tamis._shapes import Shapes
+from tamis._validation import Floats
 from tamis.base.trace import REJECTED
 from tamis.columns.block_test import series_evidence
 from tamis.columns.linear import check_enough_rows, scale_rows
@@ -49,9 +50,6 @@ from tamis.columns.sandwich import robust_evidence
 from tamis.columns.tails import log_chi2_tail, log_t_tail
 from tamis.errors import DataError
 
-__all__ = ["LikelihoodModel", "LogisticModel", "PoissonModel", "check_not_constant"]
-
-Floats = NDArray[np.float64]
 _CAP = 30.0  # largest absolute linear predictor
 _RIDGE = 1e-10
 _GAIN = 1e-10  # gain in log likelihood below which the fit has converged

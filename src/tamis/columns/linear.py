@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from tamis._shapes import Shapes
+from tamis._validation import Floats
 from tamis.base.trace import REJECTED
 from tamis.columns.block_test import series_evidence
 from tamis.columns.projection import (
@@ -39,9 +39,6 @@ from tamis.columns.sandwich import robust_evidence
 from tamis.columns.tails import log_f_tail, log_t_tail
 from tamis.errors import DataError
 
-__all__ = ["LinearModel", "check_enough_rows", "scale_rows"]
-
-Floats = NDArray[np.float64]
 _EXACT = 1e-22  # share of the variance of y that remains after a perfect fit, due to rounding
 
 
@@ -86,7 +83,7 @@ class LinearModel:
         self.intercept, self.robust, self.exp_tail = intercept, robust and not exp_tail, exp_tail
         self.weight = weight
         self.n = float(weight.sum())
-        self.root: NDArray[np.float64] | None = None if (weight == 1.0).all() else np.sqrt(weight)
+        self.root: Floats | None = None if (weight == 1.0).all() else np.sqrt(weight)
         self.k = 0
         self.buffer = np.zeros((len(y), 8), order="F")
         y = y if 1e-60 < np.abs(y).max() < 1e60 else np.ldexp(y, -np.frexp(np.abs(y).max())[1])

@@ -14,14 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis._validation import Floats
 from tamis.columns.block_test import series_log_p
 from tamis.columns.sandwich import robust_log_p
-
-__all__ = ["retest"]
-
-Floats = NDArray[np.float64]
 
 
 def retest(

@@ -14,8 +14,6 @@ import numpy as np
 
 from tamis._validation import Array
 
-__all__ = ["HEAVY", "rests_on_few_rows", "warn_heavy_tails", "warn_rare_class"]
-
 _RARE = 0.2  # share of the smaller class below which errors are too skewed for a t test
 HEAVY = 6.0  # kurtosis of a target above which a few rows dominate a t test; normal: 3, exponential: 9
 

@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.metrics import adjusted_mutual_info_score
 
 from tamis import FixedSubset
+from tamis.base.prices import Tariff
 from tamis.cells.bins import Bins
 from tamis.cells.relevance import mrmr
 
@@ -56,8 +57,9 @@ def main() -> None:
         y = rng.integers(0, 2, n)
         X = rng.normal(size=(n, d)) + rng.uniform(0, 1.5, d) * y[:, None]
         bins = Bins.quantile(X, 4)
+        price = Tariff(np.ones(d), np.zeros((0, d), bool), np.zeros(0))
         ours, found = seconds(
-            lambda X=X, y=y, bins=bins, d=d: mrmr(X, y, bins, bins.tables(X, y, 2), np.ones(d), CHOSEN)
+            lambda X=X, y=y, bins=bins, price=price: mrmr(X, y, bins, bins.tables(X, y, 2), price, CHOSEN)
         )
         theirs, expected = seconds(lambda X=X, y=y, bins=bins: peer(bins.codes(X), y))
         assert np.asarray(found).tolist() == expected

@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tamis import FixedSubset, load, save
+from tamis.base.prices import Tariff
 from tamis.cells.bins import Bins
 from tamis.cells.relevance import mrmr
 from tamis.checks import check_cell_classifier
@@ -38,18 +39,22 @@ def copies(rng, n=800):
     return X, y
 
 
+def without_fees(price):
+    return Tariff(price, np.zeros((0, len(price)), bool), np.zeros(0))
+
+
 @pytest.mark.parametrize("price", [np.ones(9), np.array([1, 0.1, 3, 2, 1, 1, 5, 1, 1.0])])
 def test_order_is_the_definition(rng, price):
     X, y = copies(rng)
     bins = Bins.quantile(X, 4)
-    found = mrmr(X, y, bins, bins.tables(X, y, 2), price, 9).tolist()
+    found = mrmr(X, y, bins, bins.tables(X, y, 2), without_fees(price), 9).tolist()
     assert found == twin.mrmr(bins.codes(X).tolist(), y.tolist(), price, 9)
 
 
 def test_a_copy_does_not_come_second(rng):
     X, y = copies(rng)
     bins = Bins.quantile(X, 4)
-    order = mrmr(X, y, bins, bins.tables(X, y, 2), np.ones(9), 9).tolist()
+    order = mrmr(X, y, bins, bins.tables(X, y, 2), without_fees(np.ones(9)), 9).tolist()
     assert set(order[:2]) & {0, 1, 2}
     assert 3 in order[:2]
 

@@ -178,7 +178,7 @@ def _raw_scores(X: Rows, y: Array, columns: Array) -> Floats:
 _POOL = 200  # number of most relevant columns that are compared with each other
 
 
-def mrmr(X: Rows, y: Array, bins: Bins, tables: Array, price: Floats | Tariff, n_columns: int) -> Ints:
+def mrmr(X: Rows, y: Array, bins: Bins, tables: Array, price: Tariff, n_columns: int) -> Ints:
     """Return at most `n_columns` columns in the order of (2); constant columns are omitted.
 
     Parameters
@@ -189,18 +189,14 @@ def mrmr(X: Rows, y: Array, bins: Bins, tables: Array, price: Floats | Tariff, n
         Bins of every column.
     tables : ndarray of shape (n_features, n_bins, n_classes), int
         Counts of the bins.
-    price : ndarray of shape (n_features,), or Tariff
+    price : Tariff
     n_columns : int
     """
     vary = np.count_nonzero(tables.sum(axis=2), axis=1) > 1
     relevance = np.where(vary, adjusted_mutual_information(tables), -np.inf)
     pool = np.argsort(-relevance, kind="stable")[: min(_POOL, int(vary.sum()))]
     codes = bins.take(pool).codes(dense(X[:, pool]))
-    tariff = (
-        price.take(pool)
-        if isinstance(price, Tariff)
-        else Tariff(price[pool], np.zeros((0, len(pool)), bool), np.zeros(0))
-    )
+    tariff = price.take(pool)
     cost = tariff.following(np.zeros((1, len(pool)), dtype=bool))[0]
     chosen: list[int] = []
     shared, left = np.zeros(len(pool)), np.ones(len(pool), dtype=bool)

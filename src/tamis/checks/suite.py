@@ -63,13 +63,9 @@ def named_checks(module: str, subject: Any) -> Iterator[tuple[str, Callable[[], 
             name, takes = check.__name__, [*inspect.signature(check).parameters]
             if check.__module__ == home and name.startswith("_") and takes == ["subject"]:
                 yield name[1:], functools.partial(run_check, name[1:], check, subject)
-    takes_frame = sys.modules[module].takes_frame
     for library in FRAMES:
-        takes_frame = sys.modules[module].takes_frame
-        yield (
-            f"frame_{library}",
-            functools.partial(run_check, f"frame_{library}", takes_frame, subject, library),
-        )
+        name = f"frame_{library}"
+        yield name, functools.partial(run_check, name, sys.modules[module].takes_frame, subject, library)
 
 
 def run_all(estimator: Any, checks: Iterator[tuple[str, Callable[[], None]]]) -> Report:

@@ -68,9 +68,7 @@ class Result:
 
     def tables(self) -> list[Table]:
         """Return the tables of all sections."""
-        return [
-            item for section in self.sections() for item in flat(section.items) if isinstance(item, Table)
-        ]
+        return _of_kind(Table, self.sections())
 
     def charts(self) -> list[Chart]:
         """Return the charts of all sections."""

@@ -18,6 +18,22 @@ from tamis.report.number_format import scientific
 from tamis.terminal.characters import MARKS, WIDEST, bar, printable, shades, spark, width_of
 
 _BAR, _LEAST = 24, 8  # columns of a bar, and of the narrowest text
+_DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+_SIGNS = str.maketrans(
+    {
+        "−": "-",
+        "–": "-",
+        "●": "*",
+        "∞": "inf",
+        "±": "+-",
+        "…": "...",
+        "’": "'",
+        "µ": "u",
+        "²": "2",
+        "×": "x",
+        "→": "->",
+    }
+)  # of a terminal without Unicode
 
 
 def show(console: Console, result: Any, title: str | None = None, *, top: int = 20) -> None:
@@ -156,28 +172,12 @@ def _plain(text: str, ascii_only: bool = False) -> str:
     >>> _plain("< 2.50 × 10⁻⁹"), _plain("−0.5 to ∞", ascii_only=True)
     ('< 2.50e-9', '-0.5 to inf')
     """
-    digits = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
     powers = re.sub(
         r"(?: × |(?<![\d.]))10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)",
-        lambda at: f"{'e' if at[0][0] == ' ' else '1e'}{at[1].translate(digits)}",
+        lambda at: f"{'e' if at[0][0] == ' ' else '1e'}{at[1].translate(_DIGITS)}",
         text,
     )
-    signs = {
-        "−": "-",
-        "–": "-",
-        "●": "*",
-        "∞": "inf",
-        "±": "+-",
-        "…": "...",
-        "’": "'",
-        "µ": "u",
-        "²": "2",
-        "×": "x",
-        "→": "->",
-    }
-    for sign, plain in (signs if ascii_only else {}).items():
-        powers = powers.replace(sign, plain)
-    return printable(powers)
+    return printable(powers.translate(_SIGNS) if ascii_only else powers)
 
 
 def _strips(console: Console, of: Chart, top: int, width: int) -> RenderableType:

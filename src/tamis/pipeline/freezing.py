@@ -426,7 +426,8 @@ def _densities(moments: Floats) -> Floats:
         np.where(is_normal, 0.5 / variance, 0.0),
         np.where(is_normal, -0.5 * np.log(2.0 * np.pi * variance), 0.0),
         np.where(is_normal, 0.0, UNSEEN),
-        np.where(is_new, -1.0, SAME),  # -1: any value differs
+        # -1: any value differs.
+        np.where(is_new, -1.0, SAME),
     ])  # fmt: skip
 
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from scipy.signal import fftconvolve, lfilter
+from sklearn.base import clone
 
-from tamis import AlphaInvesting
+from tamis import OSFS, SAOLA, AlphaInvesting, FastOSFS
 from tamis.columns.block_test import series_evidence, series_log_p
 from tamis.dependence.autocorrelation import correlation_length, is_series
 from tests.twins import block_test as twin
@@ -198,6 +199,25 @@ def test_any_of_sixty_unrelated_columns_is_rarely_accepted(design, model):
         y = Z[:, 60] if model == "linear" else Z[:, 60] > np.median(Z[:, 60])
         accepted += len(AlphaInvesting(model, target_fdr=0.1).fit(Z[:, :60], y).selected_) > 0
     assert accepted <= 5  # 2 expected at the nominal rate
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("selector", "most"),
+    [
+        (AlphaInvesting("multinomial", target_fdr=0.1), 0.5), (AlphaInvesting("logistic", rule="saffron"), 0.5),
+        (OSFS(), 1.5), (FastOSFS(), 1.5), (SAOLA(), 1.5), (SAOLA("g-square"), 2.0), (OSFS("g-square"), 2.0),
+    ],
+)  # fmt: skip
+def test_streamwise_methods_keep_few_unrelated_series(selector, most):
+    """OSFS and SAOLA test at .01: .6 of 60 columns are expected."""
+    for design, draw in UNRELATED.items():
+        n_selected = []
+        for seed in range(3):
+            Z = draw(np.random.default_rng(seed))
+            y = (Z[:, 60] > np.median(Z[:, 60])).astype(int)
+            n_selected.append(len(clone(selector).fit(Z[:, :60], y).selected_))
+        assert np.mean(n_selected) <= most, design
 
 
 @pytest.mark.parametrize("model", ["linear", "logistic"])

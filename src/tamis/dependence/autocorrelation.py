@@ -41,6 +41,10 @@ v is the variance of one value, since (5) are the squared Haar coefficients of t
 alters one difference of each length, and adds at most m d^2 / (2 P v) to R(l). The levels read have at least 8 pairs
 and m / 2, so this is at most d^2 / v. The levels tested by (4), with nu = P, have 4 m pairs: at most d^2 / (8 v).
 
+This is a separate estimator because detectors keep no values, and the mean that (1) and (10) subtract would not be that
+of the rows before a change. (1) and (10) use stored values or sums, whose mean is known; (11) both series whole, so it
+needs neither a memory nor enough blocks, and is preferred where the rows are stored.
+
 **Correction of a statistic.** With M the long-run covariance of the class means (:mod:`tamis.summaries.block_sums`),
 v_c / e_c the variance of the mean of e_c independent rows of class c, and l_c the contrast of class c with the rest (1
 for c, minus their shares for the others)::

@@ -18,9 +18,10 @@ Deviations, each with its reason:
 * A set S with n - |S| - 3 < 1 is not tested, so it separates no column. Other implementations then set W = 0, which
   separates every column.
 * A column that is determined by the other one or by S has no further information and is independent.
-* For autocorrelated rows, W is divided by the square root of the smaller variance inflation of the two columns
-  (:mod:`tamis.dependence.autocorrelation`); that of a column is measured within the classes. If both rise with the
-  length of the blocks up to the longest, all rows count as one.
+* For autocorrelated rows, W is divided by the square root of the variance inflation of the covariance of column and
+  class ((11) of :mod:`tamis.dependence.autocorrelation`); that of a column is measured within the classes. Between two
+  kept columns it is the smaller of their inflations; if both rise with the length of the blocks up to the longest, all
+  rows count as one.
 """
 
 from __future__ import annotations

@@ -17,8 +17,9 @@ Errata and deviations, each with its reason:
   columns independent given S, so with few rows every feature is separated by a set that could not be tested. Here such
   a set separates no column; ``unreliable="independent"`` follows the implementation. Without conditions, in both cases,
   a column that cannot be tested counts as independent. With few rows, columns are cut into few bins.
-* For autocorrelated rows, (1) is divided by the smaller variance inflation of the two columns, which is the largest
-  among their values (:mod:`tamis.dependence.autocorrelation`).
+* For autocorrelated rows, (1) is divided by the variance inflation of the covariances of the values of column and class
+  ((11) and (8) of :mod:`tamis.dependence.autocorrelation`), and between two kept columns by the smaller of theirs,
+  which is the largest among their values.
 * For SAOLA with discrete columns it compares (4) with a number delta: ``threshold``. By default (3) decides.
 """
 

@@ -25,20 +25,11 @@ def test_a_class_that_the_model_does_not_know_does_not_count(rng):
 
 def test_the_exponent_is_the_largest_whose_mean_is_at_most_1(rng):
     ratios = rng.normal(-0.4, 0.8, size=(2000, 1))
-    [theta], inflation = find_exponents(ratios)
-    assert inflation == 1.0
+    [theta] = find_exponents(ratios)
     for factor, within in ((1.0, True), (1.2, False)):
         powers = np.exp(factor * theta * ratios)
         assert (powers.mean() + powers.std() / np.sqrt(2000) <= 1.0) is np.bool_(within)
 
 
-def test_the_exponent_is_lower_for_dependent_rows_and_has_a_lower_limit(rng):
-    independent = rng.normal(-0.4, 0.8, size=(2000, 1))
-    repeated = np.repeat(independent[::10], 10, axis=0)
-    [theta], _ = find_exponents(independent)
-    (of_repeated,), inflation = find_exponents(repeated)
-    assert of_repeated < 0.3 * theta
-    assert 5 < inflation < 15
-    both, _ = find_exponents(np.column_stack([repeated, independent]))
-    assert both[1] < 0.3 * theta  # the inflation is shared
-    assert find_exponents(rng.normal(0.4, 0.8, size=(2000, 1)))[0][0] <= 0.05
+def test_the_exponent_has_a_lower_limit(rng):
+    assert find_exponents(rng.normal(0.4, 0.8, size=(2000, 1)))[0] <= 0.05

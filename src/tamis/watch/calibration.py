@@ -1,11 +1,11 @@
-r"""Calibration of a classifier on labelled rows, for :mod:`tamis.watch.lost`.
+r"""Calibration of a classifier on labelled rows, for :mod:`tamis.watch.causes`.
 
 The probabilities of the model become softmax(b log p_k + a_k): a temperature and an offset per class, fitted by maximum
 likelihood with a weak normal prior around b = 1, a = 0 (Guo, Pleiss, Sun, Weinberger, On calibration of modern neural
 networks, 2017).
 
 Remaining miscalibration is corrected by the exponent of each log-likelihood ratio l: the largest theta for which the
-mean of exp(theta l), plus one standard error, is at most 1. For autocorrelated rows, theta is reduced.
+mean of exp(theta l), plus one standard error, is at most 1.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ __all__ = ["find_exponents", "fit_calibration", "recalibrate"]
 
 _LEAST = 1e-3  # lower bound on a probability
 _GRID = np.arange(1, 31) / 20
-_BLOCK = 20
-_DEPENDENT = 1.5
 
 
 def fit_calibration(p: Floats, codes: Ints) -> Floats:
@@ -64,39 +62,31 @@ def fit_calibration(p: Floats, codes: Ints) -> Floats:
 
 
 def recalibrate(p: Floats, calibration: Floats) -> Floats:
-    """Return the calibrated probabilities of an array of shape (..., c)."""
-    return np.asarray(softmax(calibration[0] * np.log(np.maximum(p, _LEAST)) + calibration[1:], axis=-1))
+    """Return calibrated probabilities (..., c), by one calibration (c + 1) or one for each second last index."""
+    logs = np.log(np.maximum(p, _LEAST))
+    return np.asarray(softmax(calibration[..., :1] * logs + calibration[..., 1:], axis=-1))
 
 
-def find_exponents(ratios: Floats) -> tuple[Floats, float]:
-    """Return the exponent of each column of log-likelihood ratios, and the variance inflation, 1 for independent rows.
-
-    The exponent is in [0.05, 1.5]. It is divided by the inflation, which is the ratio of the variance of sums of 20
-    rows to that of 20 independent rows, if this exceeds 1. An inflation above 1.5 indicates autocorrelated rows, for
-    which the estimates are uncertain: all columns then share the largest inflation, and the exponent is at most 1
-    before the division.
+def find_exponents(ratios: Floats) -> Floats:
+    """Return the exponent of each column of log-likelihood ratios, in [0.05, 1.5].
 
     Parameters
     ----------
     ratios : ndarray of shape (n, h)
-        In row order; n is a multiple of 20.
 
     Examples
     --------
-    For normal ratios of mean -1/2 and variance v, the mean is 1 at an exponent of 1 / v; the estimate is lower:
+    For normal ratios of mean -1/2 and standard deviation s, the mean is 1 at an exponent of 1 / s^2; the estimate is
+    lower:
 
     >>> l = np.random.default_rng(0).normal(-0.5, [1.0, 1.2], size=(5000, 2))
-    >>> exponents, inflation = find_exponents(l)
-    >>> exponents.round(2), inflation
-    (array([0.78, 0.54]), 1.0)
+    >>> find_exponents(l).round(2)
+    array([0.95, 0.65])
     """
     n, h = ratios.shape
-    powers = np.exp(_GRID[:, None, None] * ratios)
-    bounds = powers.mean(axis=1) + powers.std(axis=1) / math.sqrt(n)
-    largest = np.where(bounds <= 1.0, _GRID[:, None], _GRID[0]).max(axis=0)
-    sums = ratios.reshape(-1, _BLOCK, h).sum(axis=1)
-    inflation = sums.var(axis=0, ddof=1) / np.maximum(_BLOCK * ratios.var(axis=0), 1e-12)
-    largest_inflation = float(inflation.max())
-    if largest_inflation > _DEPENDENT:
-        return np.minimum(largest, 1.0) / largest_inflation, largest_inflation
-    return largest / np.maximum(inflation, 1.0), 1.0
+    exponents = np.empty(h)
+    for k in range(h):
+        powers = np.exp(_GRID[:, None] * ratios[:, k])
+        bound = powers.mean(axis=1) + powers.std(axis=1) / math.sqrt(n)
+        exponents[k] = np.where(bound <= 1.0, _GRID, _GRID[0]).max()
+    return exponents

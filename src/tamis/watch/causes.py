@@ -2,31 +2,30 @@ r"""Sequential tests of why the labels of a model differ from its forecasts.
 
 Let p be the probability that the model assigns to the true class of a row, and q_j the mean of this probability when
 the value of feature j is replaced by those of earlier rows: four of the last 100, one from each quarter of their order.
-If the label no longer depends on j, q_j predicts it better than p. For a regression, p and q_j are densities of the
-target. All are calibrated first (:func:`tamis.watch.hypotheses.calibrate`). For each row, with the class frequencies
-pi mixed into p and q_j at a rate of 0.02, the alternatives of a feature are
+For a regression, p and q_j are densities of the target. Each is calibrated on the first 1,000 labelled rows
+(:func:`tamis.watch.hypotheses.calibrate`), so q_j is the distribution of a label that does not depend on j. For each
+row, with the class frequencies mixed into p and q_j at a rate of 0.02, the alternative of a feature is l_j = log q_j /
+p; those of the other causes are in :mod:`tamis.watch.hypotheses`, and those of the features that the model does not use
+in :mod:`tamis.watch.outside`. If p is the distribution of the label, the mean of exp(l) given the past is 1, so
+R <- (1 + R) exp(theta l) with theta = 1, minus the number of rows, is a martingale (Shiryaev-Roberts; as e-detector:
+Shin, Ramdas, Rinaldo, E-detectors: a nonparametric framework for sequential change detection, 2024), and R reaches A
+after at least A rows on average. The same is true of the mean of the R of a group: one per feature, and one each for
+noise, calibration, prior and all unused features. For other models, theta is chosen on the first 1,000 labelled rows,
+and l is limited to 2.5. theta is divided by the variance inflation of l over all earlier rows
+(:mod:`tamis.watch.long_run`), so rows that depend on one another count as fewer.
 
-    l_j = log q_j / p,    l_j' = log ((q_j + pi) / 2) / p,
-
-and those of the other causes are in :mod:`tamis.watch.hypotheses`. If p is the distribution of the label, the mean of
-exp(l) given the past is 1, so R <- (1 + R) exp(theta l) with theta = 1, minus the number of rows, is a martingale
-(Shiryaev-Roberts; as e-detector: Shin, Ramdas, Rinaldo, E-detectors: a nonparametric framework for sequential change
-detection, 2024), and R reaches A after at least A rows on average. The same is true of the mean of the R of a group:
-one per feature, and one each for noise, calibration and prior. For other models, theta is chosen on the first 1,000
-labelled rows, and l is limited to 2.5. theta is divided by the variance inflation of l over all earlier rows
-(:func:`tamis.dependence.autocorrelation.add_values`), so rows that depend on one another count as fewer.
-
-A feature is tested if l_j is significantly negative on these first rows (below -4 standard errors). A change is
+A feature is tested if l_j is significantly negative on these first rows (below -3 standard errors). A change is
 detected if the mean of a group exceeds `n_rows` times the number of groups, and its run has an effective number of 20
-independent rows. The run then shows the cause: the explanation of its rows (:mod:`tamis.watch.hypotheses`) must be e^3
-times as likely as any other cause on at least 200 rows; a lost feature e^4 times, also as any other feature, on any
-number of rows. Otherwise, ten further rows are awaited, and after 1,500 rows the most likely cause other than a lost
-feature is named.
+independent rows. The cause is then the one with a probability of .98 (:func:`tamis.watch.hypotheses.explanations`),
+given the rows of the shortest and of the longest run of the alternatives that have half the evidence, either of which
+may begin with the change. A cause other than a lost feature needs 100 rows, since several may come together. Without
+such a cause, a tenth of the run is awaited, and after 1,000 rows the most probable cause is named.
 
-After a lost feature, the test pauses until the reverse test (of -max(l_j, l_j'), since donors from autocorrelated rows
-predict badly) finds the feature relevant again, or the model changes. After another cause, it pauses until it is
-calibrated on 1,000 rows after the change. A new model is tested with the calibration of its predecessor until its first
-1,000 labelled rows are complete.
+After a lost feature, the test pauses until the reverse test (of -l_j) finds the feature relevant again, or the model
+changes. After another cause, the test is calibrated on the rows since the change, at least 100, and again when there
+are 1,000 of them. A feature is also lost if the gain of its value in these rows is less than half of that before,
+relative to the gain of the other features: this is a second change in the rows since the first. A new model is tested
+with the calibration of its predecessor until its first 1,000 labelled rows are complete.
 
 The constants were chosen on seeds below 300 of the streams of experiments/watch.py and of other generators, and on
 seeds below 500 of experiments/watch_causes.py; the figures in the documentation use seeds from 300 and 500 on.
@@ -38,24 +37,25 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
 from tamis._validation import Array, Floats, Mask, encode_labels
-from tamis.dependence.autocorrelation import SERIES_SIZE, add_values
+from tamis.dependence.autocorrelation import SIGNIFICANT, variance_inflation
 from tamis.importance.predictions import outputs
 from tamis.watch.calibration import find_exponents
 from tamis.watch.hypotheses import (
-    CALIBRATION,
-    EFFECT,
-    NOISE,
     STALE,
     calibrate,
     explanations,
     forecast,
     groups,
     log_ratios,
+    null_score,
 )
+from tamis.watch.long_run import LongRunVariance
+from tamis.watch.outside import OutsideRatios
 
 __all__ = ["CauseTest"]
 
@@ -63,18 +63,17 @@ __all__ = ["CauseTest"]
 _FIRST = 200  # labelled rows before the features are chosen, when their reliance has been estimated
 _REFERENCE = 1000
 _MOST_FEATURES = 5
+_LEAST_USED = 0.05  # reliance of a feature that the model uses, relative to the largest one
 _N_DONORS = 4
 _STORED = 100
 _FLOOR = 0.01  # mixed into the probabilities of an explanation
-_KEPT = 1000  # rows that an explanation may use; fewer of wide rows
-_CLIP, _LOG_ODDS, _SHORTEST = 2.5, 3.0, 20
-_NESTED = 5.0  # log-odds in favour of a lost feature over another effect of it
-_FEWEST = 200  # rows for a cause other than a lost feature, since several causes may come together
-# Rows between two attempts to find the cause, and before the likeliest one is named.
-_AGAIN, _LONGEST = 10, 1500
-# Noise and calibration differ only where forecasts are nearly certain; with a smaller difference, noise is named.
-_TIE = 2.0
-_EVERY = 32  # values after which an inflation is estimated
+_KEPT = 1000  # rows that an explanation may use, and that are awaited; fewer of wide rows
+_CLIP, _SHORTEST = 2.5, 20
+_FEWEST = 100  # rows of a cause other than a lost feature, and of a first calibration after it
+_AGAIN = 10  # least rows between two attempts to find the cause
+_SURE = 0.98  # probability of a cause that is named
+_INDEPENDENT = 30  # rows of the reference by which the relation to an unused feature is known
+_MOST_OUTSIDE = 200  # unused features whose relation to the label is tested
 _EXPECTING, _COLLECTING, _CALIBRATED = range(3)  # phases of a model
 
 
@@ -127,13 +126,6 @@ def _advance(
     return -1, -1
 
 
-@njit(allocates=True)
-def _add_series(raw: Array, series: Array, every: int) -> None:
-    """Add a column of ratios to each series."""
-    for k in range(raw.shape[1]):
-        add_values(np.minimum(raw[:, k], _CLIP), series[k], every)
-
-
 class CauseTest(ThreadSafe):
     """Tests which feature of a model has lost its relevance, or what else has changed, with a bound on false alarms.
 
@@ -148,21 +140,23 @@ class CauseTest(ThreadSafe):
     ----------
     lost : ndarray of shape (n_columns,), bool
     cause : str
-        The cause of a change in the last 1,000 labelled rows that is not only a lost feature, or "none".
+        The cause of a change in the last 1,000 labelled rows that is not a lost feature, or "none".
     evidence : str
-        A sentence about the last change.
+        A sentence about the last cause.
+    evidence_of : list of str
+        A sentence about the loss of each column.
     age : int
         Number of labelled rows since the change, when it was detected.
     """
 
     _shapes = (
         "lost (j) bool  _n_labelled in [0, inf)  _stored (s, j) float  _features (f) int64 in [0, j)"
-        "  _reference (r, g, c) float  _target (r) float  _phase in [0, 3)"
-        "  _shortest in [1, inf)  _shares (k) float in [0, inf)  _calibration (d) float"
+        "  _reference (r, g, c) float  _reference_rows (r, j) float  _target (r) float  _phase in [0, 3)"
+        "  _outside? (its own)  _shortest in [1, inf)  _shares (k) float  _calibration (a, d) float"
         "  _theta (h) float in (0, 1.5]  _group (h) int64 in [0, t)  _tested (t) bool  _level (h) float in [-inf, inf]"
         "  _total (h) float in [-inf, inf]  _age (h) int64 in [0, inf)"
-        f"  _series (h, {SERIES_SIZE}) float in [-inf, inf]"
-        "  _inflation float in [1, inf)  _back float in [-inf, inf]  _before (2, f) float"
+        "  _series (its own)"
+        "  _inflation (h) float in [1, inf)  _back float in [-inf, inf]  _awaited in [0, inf)  _before (2, f) float"
         "  _rows (w, j) float in (-inf, inf) or nan fixed  _given (w, x, z) float fixed  _labels (w) float fixed"
     )
 
@@ -172,24 +166,28 @@ class CauseTest(ThreadSafe):
         self._stored: Floats = np.empty((0, n_columns))
         self._features = np.empty(0, dtype=np.int64)
         self._theta, self._group = np.empty(0), np.empty(0, dtype=np.int64)
-        self._tested, self._series = np.empty(0, dtype=bool), np.empty((0, SERIES_SIZE))
+        self._tested, self._series = np.empty(0, dtype=bool), LongRunVariance(0)
         self._shares: Floats = np.empty(0)
-        self._calibration: Floats = np.empty(0)
+        self._calibration: Floats = np.empty((0, 0))
         self._before: Floats = np.empty((2, 0))
-        self._shortest, self._inflation = _SHORTEST, 1.0
+        self._shortest, self._inflation = _SHORTEST, np.empty(0)
+        self._outside: OutsideRatios | None = None
         self.restart()
 
     def restart(self) -> None:
         """Prepare for a new model: a new reference is collected, and the calibration is kept until it is complete."""
         self.lost = np.zeros(self._stored.shape[1], dtype=bool)
         self.cause, self.evidence, self.age = "none", "", 0
+        self.evidence_of: list[str] = [""] * len(self.lost)
         self._n_labelled, self._phase, self._paused = 0, _EXPECTING, False
+        self._is_second = False  # whether the reference is that after a cause
         self._left = 0  # labelled rows for which the cause is reported
         self._reset_reference()
         self._reset_runs()
 
     def _reset_reference(self) -> None:
         self._reference: Floats = np.empty((0, 0, 0))
+        self._reference_rows: Floats = np.empty((0, self._stored.shape[1]))
         self._target: Floats = np.empty(0)
 
     def _reset_runs(self) -> None:
@@ -197,6 +195,7 @@ class CauseTest(ThreadSafe):
         self._level, self._total = np.full(h, -700.0), np.zeros(h)
         self._age = np.zeros(h, dtype=np.int64)
         self._back = -math.inf  # log R of the reverse test
+        self._awaited = 0  # rows since an alarm whose cause is not known yet
         self._rows: Floats = np.empty((0, self._stored.shape[1]))
         self._given: Floats = np.empty((0, 0, 0))
         self._labels: Floats = np.empty(0)
@@ -239,8 +238,7 @@ class CauseTest(ThreadSafe):
         if self._phase != _EXPECTING and len(self._stored) and len(X):
             given, classes = self._outputs(X, values, model, labels, names if has_names else None)
             codes = np.asarray(target, dtype=np.float64) if classes is None else _codes(target, classes)
-            least = 0.01 if model is not None else 0.05  # the reliance of logged predictions varies by chance
-            used = reliance >= least * max(float(reliance.max()), 1e-300)
+            used = reliance >= max(_LEAST_USED * float(reliance.max()), 1e-300)
             for j, age in self._add(given, codes, X, used, names):
                 ages[j] = age
         self._stored = np.concatenate([self._stored, X])[-_STORED:]
@@ -248,7 +246,7 @@ class CauseTest(ThreadSafe):
 
     def _choose_features(self, reliance: Floats) -> None:
         """Choose the features with the largest reliance; the calibration of features chosen before is kept."""
-        used = np.flatnonzero(reliance >= max(0.05 * reliance.max(), 1e-300))
+        used = np.flatnonzero(reliance >= max(_LEAST_USED * reliance.max(), 1e-300))
         best = used[np.argsort(-reliance[used], kind="stable")]
         features = np.sort(best[:_MOST_FEATURES]).astype(np.int64)
         self._phase = _COLLECTING
@@ -257,20 +255,16 @@ class CauseTest(ThreadSafe):
         before = {int(j): k for k, j in enumerate(self._features)}
         at = [before.get(int(j), -1) for j in features]
         if len(self._theta):  # those of new features are tested when they are calibrated
+            self._tested[-1] = False
             n_old, of_causes = len(self._features), self._group >= len(self._features)
             place = np.array([k if k >= 0 else 0 for k in at], dtype=np.int64)
-            columns = np.concatenate([(2 * place[:, None] + [0, 1]).ravel(), np.flatnonzero(of_causes)])
-            self._theta, self._series = self._theta[columns], self._series[columns]
-            self._group = np.concatenate(
-                [np.repeat(np.arange(len(at)), 2), self._group[of_causes] - n_old + len(at)]
-            )
+            columns = np.append(place, np.flatnonzero(of_causes))
+            self._theta, self._inflation = self._theta[columns], self._inflation[columns]
+            self._series = LongRunVariance(len(columns))
+            self._group = np.append(np.arange(len(at)), self._group[of_causes] - n_old + len(at))
             is_known = np.array([k >= 0 for k in at], dtype=bool)
             self._tested = np.append(self._tested[place] & is_known, self._tested[n_old:])
-            if len(self._shares) == 0:
-                scales = self._calibration[3:]
-                self._calibration = np.concatenate(
-                    [self._calibration[:3], scales[:1], scales[1 + place], scales[-1:]]
-                )
+            self._calibration = self._calibration[np.append(0, 1 + place)]
         self._before = np.full((2, len(features)), np.nan)
         self._features = features
         self.lost = self.lost & np.isin(np.arange(len(self.lost)), features)
@@ -306,60 +300,131 @@ class CauseTest(ThreadSafe):
     def _add(
         self, given: Floats, target: Floats, X: Floats, used: Mask, names: list[str]
     ) -> list[tuple[int, int]]:
-        n_outputs, d = given.shape[2], len(self._calibration)
-        fitting = n_outputs + 1 if n_outputs > 1 else 5 + len(self._features)
-        if d not in (0, fitting):  # the model has other classes
+        n_outputs = given.shape[2]
+        fitting = n_outputs + 1 if n_outputs > 1 else 3
+        if len(self._theta) and self._calibration.shape[1] != fitting:  # the model has other classes
             self._tested[:], self._phase = False, _COLLECTING
         if len(self._target) and self._reference.shape[1:] != given.shape[1:]:
             self._reset_reference()
-        first = min(len(given), _REFERENCE - len(self._target)) if self._phase == _COLLECTING else 0
-        lost = self._test(given[:first], target[:first], X[:first], used, names)
-        if first:
-            self._reference = np.concatenate([self._reference.reshape(-1, *given.shape[1:]), given[:first]])
-            self._target = np.append(self._target, target[:first])
+        lost: list[tuple[int, int]] = []
+        at = 0
+        while at < len(given):
+            wanted = _FEWEST if self._paused else _REFERENCE
+            first = wanted - len(self._target) if self._phase == _COLLECTING else len(given)
+            part = slice(at, at + first)
+            was_paused = self._paused
+            found, n = self._test(given[part], target[part], X[part], used, names)
+            part = slice(at, at + n)
+            lost, at = lost + found, at + n
+            if self._phase != _COLLECTING:
+                continue
+            if was_paused or not self._paused:  # otherwise, they are in the run of a change
+                self._reference = np.concatenate([self._reference.reshape(-1, *given.shape[1:]), given[part]])
+                self._reference_rows = np.concatenate([self._reference_rows, X[part]])
+                self._target = np.append(self._target, target[part])
             if len(self._target) == _REFERENCE:
-                self._calibrate()
-        return lost + self._test(given[first:], target[first:], X[first:], used, names)
+                lost += self._calibrate(used)
+            elif self._paused and len(self._target) >= _FEWEST:
+                self._calibrate(used, is_final=False)
+        return lost
 
-    def _calibrate(self) -> None:
-        """Set the calibration, theta and the features tested from the reference rows."""
+    @property
+    def _limit(self) -> float:
+        return math.log(self.n_rows * max(1, int(self._tested.sum())))
+
+    def _calibrate(self, used: Mask, *, is_final: bool = True) -> list[tuple[int, int]]:
+        """Set the calibration from the reference rows, and if it is final, the features tested; return those lost."""
+        lost: list[tuple[int, int]] = []
         f, n_outputs = len(self._features), self._reference.shape[2]
-        self._calibration, self._shares = calibrate(self._reference, self._target, f)
-        raw = self._ratios(self._reference, self._target)
-        self._group = groups(f, n_outputs, self._shares)
-        self._theta, self._inflation = find_exponents(np.minimum(raw, _CLIP))
-        self._shortest = math.ceil(_SHORTEST * self._inflation)
-        of_features = raw[:, : 2 * f : 2]
-        error = of_features.std(axis=0) / math.sqrt(len(raw))
-        self._before = np.array([-of_features.mean(axis=0), 2.0 * error])
-        self._tested = np.append(of_features.mean(axis=0) < -4.0 * error, np.ones(3, dtype=bool))
-        self._series = np.zeros((raw.shape[1], SERIES_SIZE))
-        self._phase, self._paused = _CALIBRATED, False
-        self.lost &= np.isin(np.arange(len(self.lost)), self._features)
-        self._reset_reference()
+        self._calibration, self._shares = calibrate(self._reference, self._target)
+        if is_final or self._outside is None:
+            columns = np.flatnonzero(~used)[:_MOST_OUTSIDE].astype(np.int64)
+            z = self._reference_rows[:, columns]
+            known = ~np.isnan(z)
+            z = np.where(
+                known, z - np.where(known, z, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1), 0.0
+            )
+            # The relation to a slow feature is known from few independent rows.
+            if len(columns):
+                columns = columns[variance_inflation(z.T.copy()) * _INDEPENDENT <= len(z)]
+        else:
+            columns = self._outside.columns
+        calibrated = forecast(self._reference, self._calibration, self._shares)
+        scale = float(self._calibration[0, 2]) if n_outputs == 1 else 1.0
+        self._outside = OutsideRatios(columns, self._reference_rows, calibrated, self._target, scale)
+        raw = np.minimum(self._ratios(self._reference, self._target, self._reference_rows), _CLIP)
+        n_own = raw.shape[1] - self._outside.size
+        # The ratios of unused features do not depend on reference rows, and are too small there for an exponent.
+        theta = np.append(find_exponents(raw[:, :n_own]), np.ones(self._outside.size))
+        self._paused = False
+        if is_final or len(theta) != len(self._theta):
+            self._theta, self._inflation = theta, variance_inflation((raw - raw.mean(axis=0)).T.copy())
+            group = groups(f, n_outputs, self._shares)
+            self._group = np.append(group, np.full(self._outside.size, f + 3))
+            self._shortest = math.ceil(_SHORTEST * float(np.median(self._inflation[:n_own])))
+            of_features = raw[:, :f]
+            error = of_features.std(axis=0) / math.sqrt(len(raw))
+            before, self._before = self._before, np.array([-of_features.mean(axis=0), 2.0 * error])
+            if self._is_second:  # a second change in the rows after another cause
+                lost = self._lost_between(before)
+            self._tested = np.concatenate(
+                [of_features.mean(axis=0) < -SIGNIFICANT * error, [True] * 3, [self._outside.size > 0]]
+            )
+            self._phase = _CALIBRATED
+            self.lost &= np.isin(np.arange(len(self.lost)), self._features)
+            self._reset_reference()
+        else:
+            self._theta = np.minimum(self._theta, theta)
+        self._series = LongRunVariance(raw.shape[1])
         self._reset_runs()
+        return lost
 
-    def _ratios(self, given: Floats, target: Floats) -> Floats:
+    def _lost_between(self, before: Floats) -> list[tuple[int, int]]:
+        """Return the features whose gain fell by more than half relative to that of the other features."""
+        lost, was, now = [], np.flatnonzero(self._tested[: len(self._features)]), self._before
+        for k in was.tolist():
+            rest = was[was != k]
+            ratio = min(1.0, float(now[0, rest].sum() / before[0, rest].sum())) if len(rest) else 1.0
+            j = int(self._features[k])
+            if not self.lost[j] and now[:, k].sum() < 0.5 * ratio * before[0, k]:
+                self.lost[j] = True
+                self.evidence_of[j] = (
+                    f"its value now changes the log-likelihood of a label by {now[0, k]:.3f} ± {now[1, k]:.3f}"
+                    f" ({before[0, k]:.3f} ± {before[1, k]:.3f} before)"
+                )
+                lost.append((j, _REFERENCE))
+        return lost
+
+    def _ratios(self, given: Floats, target: Floats, X: Floats) -> Floats:
         calibrated = forecast(given, self._calibration, self._shares)
-        return log_ratios(calibrated, target, self._calibration, self._shares)
+        raw = log_ratios(calibrated, target, self._calibration, self._shares)
+        return (
+            raw
+            if self._outside is None
+            else np.column_stack([raw, self._outside.update(X, calibrated, target)])
+        )
 
     def _test(
         self, given: Floats, target: Floats, X: Floats, used: Mask, names: list[str]
-    ) -> list[tuple[int, int]]:
-        """Return the columns detected as lost in these rows, and the lengths of their runs."""
+    ) -> tuple[list[tuple[int, int]], int]:
+        """Test rows until a cause is named; return the lost columns, their runs, and the number of rows tested."""
         lost: list[tuple[int, int]] = []
         if not self.is_testing or not len(given):
-            return lost
+            return lost, len(given)
         n_before, most = len(self._rows), max(200, min(_KEPT, 100_000 // X.shape[1]))
         self._rows = np.concatenate([self._rows, X])
         self._given = np.concatenate([self._given.reshape(-1, *given.shape[1:]), given])
         self._labels = np.append(self._labels, target)
-        raw, limit, at = self._ratios(given, target), math.log(self.n_rows * int(self._tested.sum())), 0
-        theta = self._theta / np.maximum(1.0, self._series[:, 2] / self._inflation)
-        while at < len(raw) and not self._paused:
+        raw, limit, at = self._ratios(given, target, X), self._limit, 0
+        each = np.maximum(self._inflation, self._series.inflation())
+        of_model = self._group < len(self._features) + 3
+        inflation = float(each[of_model].max())  # shared, since their own are uncertain
+        each[of_model] = inflation
+        theta = np.where(of_model & (each == 1.0), self._theta, np.minimum(self._theta, 1.0) / each)
+        while at < len(raw):
             held = np.flatnonzero(self.lost[self._features])
             if len(held):
-                at = self._wait(raw, at, limit, int(held[0]))
+                at = self._wait(raw, theta, at, limit, int(held[0]))
                 continue
             row, _ = _advance(
                 raw, at, len(raw), theta, self._group, self._tested, limit, self._level, self._total, self._age,
@@ -368,77 +433,91 @@ class CauseTest(ThreadSafe):
             if row < 0:
                 break
             at = row + 1
-            # The longest run of a hypothesis that has half the evidence: its own start would favour each of them.
-            age = max(1, int(self._age[self._level > 0.5 * limit].max(initial=0)))
+            # The runs of the alternatives that have half the evidence; those of unused features, if no others have.
+            has_evidence = self._level > 0.5 * limit
+            if (has_evidence & of_model).any():
+                has_evidence &= of_model
+            ages = np.clip(self._age[has_evidence], self._shortest, max(most, self._shortest))
+            ages = ages if len(ages) else np.array([self._shortest])
             last = n_before + row + 1
-            rows = slice(max(0, last - min(age, most)), last)
-            j = self._explain(rows, used, names, is_long=age >= _LONGEST * self._inflation)
+            runs = [slice(max(0, last - age), last) for age in sorted({int(ages.min()), int(ages.max())})]
+            j = self._explain(runs, used, names, inflation, is_long=self._awaited >= most)
             if j is None:  # further rows are awaited
-                stop = min(len(raw), at + _AGAIN)
+                stop = min(len(raw), at + max(_AGAIN, int(ages.max()) // 10))
+                self._awaited += stop - row
                 _advance(
                     raw, at, stop, theta, self._group, self._tested, math.inf, self._level, self._total, self._age, 1
                 )  # fmt: skip
                 at = stop
                 continue
+            age = runs[0].stop - runs[0].start
             if j >= 0:
                 lost.append((j, age))
                 self.lost[j] = True
             self.age = age + len(raw) - at
             if j not in self._features:  # of an unknown model, no reverse test is possible
-                self._paused, self._phase = True, _COLLECTING
-                self._reset_reference()
+                self._paused, self._is_second, self._phase = True, True, _COLLECTING
+                rows = slice(max(runs[0].start, last - _REFERENCE), last)
+                self._reference, self._target = self._given[rows], self._labels[rows]
+                self._reference_rows = self._rows[rows]
+                self._reset_runs()
+                return lost, at
             self._reset_runs()
             n_before, self._rows, self._given, self._labels = -at, X[at:], given[at:], target[at:]
-        _add_series(raw, self._series, _EVERY)
+        self._series.update(np.minimum(raw, _CLIP))
         for name in ("_rows", "_given", "_labels"):
             setattr(self, name, getattr(self, name)[-most:])
-        return lost
+        return lost, len(raw)
 
-    def _explain(self, rows: slice, used: Mask, names: list[str], *, is_long: bool) -> int | None:
-        """Name the cause of a change in stored rows: return the lost feature, -1 if there is none, or None."""
-        calibrated = forecast(self._given[rows], self._calibration, self._shares, _FLOOR)
-        found = explanations(
-            calibrated, self._labels[rows], self._calibration, self._shares, self._features,
-            self._tested[: len(self._features)], used, self._rows[rows], names,
-        )  # fmt: skip
-        best = found[0]
-        if best.lost >= 0:  # only if it is clearly more than the other cause alone
-            alone = next((one for one in found if one.cause == best.cause and one.lost < 0), None)
-            if alone is not None and best.score - alone.score < (_LOG_ODDS + 1.0) * self._inflation:
-                best = alone
-        # Another effect of the same feature contains the loss of its relevance as a special case.
-        nested = _NESTED if rows.stop - rows.start >= _FEWEST // 2 else 1.0
-        others = {
-            one.cause: one.score - nested * (one.cause == EFFECT and one.feature == best.feature)
-            for one in reversed(found)
-            if one.cause != best.cause or (best.cause == STALE and one is not best)
-        }
-        second = max(others, key=lambda cause: others[cause])
-        odds = (best.score - others[second]) / self._inflation
-        is_short = best.cause != STALE and rows.stop - rows.start < _FEWEST * self._inflation
-        if is_short or odds < _LOG_ODDS + (best.cause == STALE):
-            if not is_long or best.cause == STALE:
+    def _explain(
+        self, runs: list[slice], used: Mask, names: list[str], inflation: float, *, is_long: bool
+    ) -> int | None:
+        """Name the cause of a change in stored rows: return the lost feature, -1 if there is none, or None.
+
+        The change may have come before any of the runs; rows before it have the forecast of the model.
+        """
+        found = []
+        for rows in runs:
+            calibrated = forecast(
+                self._given[runs[-1].start : rows.stop], self._calibration, self._shares, _FLOOR
+            )
+            n = rows.start - runs[-1].start
+            before = null_score(calibrated[:n], self._labels[runs[-1].start : rows.start], inflation)
+            found += [(one._replace(score=one.score + before), rows) for one in explanations(
+                calibrated[n:], self._labels[rows], self._calibration, self._shares, self._features,
+                self._tested[: len(self._features)], used, self._rows[rows], names, inflation,
+            )]  # fmt: skip
+        score = np.array([one.score for one, _ in found])
+        weight: dict[tuple[str, int], float] = {}
+        for (one, _), value in zip(found, np.exp(score - logsumexp(score)).tolist(), strict=True):
+            key = (STALE, one.lost) if one.lost >= 0 else (one.cause, -1)
+            weight[key] = weight.get(key, 0.0) + value
+        named = max(weight, key=lambda one: weight[one])
+        if weight[named] < _SURE:
+            if not is_long:
                 return None
-            if best.cause == CALIBRATION and odds < _TIE:
-                best = next((one for one in found if one.cause == NOISE), best)
-        said = best.evidence
-        if best.cause == STALE:
-            for k in np.flatnonzero(self._features == best.feature):
-                said = f"{said} ({self._before[0, k]:.3f} ± {self._before[1, k]:.3f} before)"
-        if best.lost >= 0:
-            said = f"{said}, and {names[best.lost]!r} no longer matters"
-        self.evidence = (
-            f"{said}; on {rows.stop - rows.start:,} labelled rows, this is {math.exp(min(odds, 14.0)):,.1f} times as"
-            f" likely as {second!r}"
+            if weight[named] < 0.5:  # the test is calibrated again
+                return -1
+        best, rows = max(
+            (pair for pair in found if named in ((pair[0].cause, pair[0].lost), (STALE, pair[0].lost))),
+            key=lambda pair: (pair[0].cause == named[0], pair[0].score),
         )
-        if best.cause == STALE:
-            return best.feature
-        self.cause, self._left = best.cause, _REFERENCE
-        return best.lost
+        if named[0] != STALE and rows.stop - rows.start < _FEWEST:
+            return None
+        said = best.evidence
+        if named[0] == STALE:
+            for k in np.flatnonzero(self._features == best.lost):
+                said = f"{said} ({self._before[0, k]:.3f} ± {self._before[1, k]:.3f} before)"
+        said = f"{said}; on {rows.stop - rows.start:,} labelled rows, this has a probability of {weight[named]:.3f}"
+        if named[0] == STALE:
+            self.evidence_of[named[1]] = said
+        else:
+            self.cause, self.evidence, self._left = best.cause, said, _REFERENCE
+        return named[1]
 
-    def _wait(self, raw: Floats, at: int, limit: float, k: int) -> int:
+    def _wait(self, raw: Floats, theta: Floats, at: int, limit: float, k: int) -> int:
         """Run the reverse test of the k-th feature from a row on; return the row at which the test resumes."""
-        steps = self._theta[2 * k] * np.minimum(-raw[at:, 2 * k : 2 * k + 2].max(axis=1), _CLIP)
+        steps = theta[k] * np.minimum(-raw[at:, k], _CLIP)
         for i, step in enumerate(steps.tolist(), at):
             self._back = float(np.logaddexp(0.0, self._back)) + step
             if self._back > limit:

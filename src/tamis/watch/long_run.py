@@ -88,6 +88,30 @@ class LongRunVariance(ThreadSafe):
         _add(np.ascontiguousarray(values), self._n, self._pending, self._squares)
         self._n += len(values)
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows so far."""
+        return self._n
+
+    def inflation(self) -> Floats:
+        """Return the variance of sums relative to that of independent rows, of shape (m,).
+
+        It is 1 unless blocks of some length differ significantly from independent rows, as in
+        :func:`tamis.dependence.autocorrelation.add_values`.
+        """
+        size = 2.0 ** np.arange(_LEVELS)
+        pairs = self._n // (2.0 * size)
+        # A shift of the mean alters one difference of each length, so long blocks must be many.
+        n_levels = int(np.count_nonzero(pairs >= np.maximum(_FEWEST_PAIRS, size / 2.0)))
+        if not n_levels:
+            return np.ones(len(self.of_row))
+        size, pairs = size[:n_levels, None], pairs[:n_levels, None]
+        V = self._squares[:n_levels] / (2.0 * pairs * size)
+        variance = (V / (2.0 * size)).sum(axis=0) + V[-1] / (2.0 * size[-1])
+        ratio = np.divide(V, variance, out=np.ones(V.shape), where=variance > 0.0)
+        excess = np.where(pairs >= 4.0 * size, (ratio - 1.0) * np.sqrt(pairs / 2.0), 0.0)
+        return np.where(excess.max(axis=0) > SIGNIFICANT, ratio.max(axis=0), 1.0)
+
     def estimate(self, *, at_once: bool = False) -> None:
         """Estimate the variances of all rows so far; use the estimate before, unless `at_once`."""
         size = 2.0 ** np.arange(1, _LEVELS + 1)

@@ -668,7 +668,7 @@ class Watch(ThreadSafe, WatchPresentation):
     def _cause(self) -> dict[str, Any]:
         if self._lost is None:
             return {"cause": "none"}
-        lost = {self._names[j]: self._lost.evidence for j in np.flatnonzero(self._lost.lost)}
+        lost = {self._names[j]: self._lost.evidence_of[j] for j in np.flatnonzero(self._lost.lost)}
         return {"cause": self._lost.cause, "evidence": self._lost.evidence, "evidence of features": lost}
 
     # -- reading -------------------------------------------------------------------------------------------

@@ -10,10 +10,13 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array, Floats, Ints, Rows
+from tamis._validation import Array, Rows
 from tamis.rows.fires.likelihood import curvature, gradients, gradients_csr, slopes, targets
+
+__all__ = ["NormalLinear"]
 
 # The kernels `_step`, `_step_stored` and `_step_wide` share the order of their arguments; each omits those that it
 # does not use:
@@ -325,11 +328,11 @@ class NormalLinear:
         self._average = np.zeros((1 if averaged else 0, n_features))
 
     @property
-    def average(self) -> Floats:
+    def average(self) -> NDArray[np.float64]:
         """Running average of mu, or mu itself."""
         return self._average if self.averaged else self.mu
 
-    def _new_bias(self, n_models: int) -> Floats:
+    def _new_bias(self, n_models: int) -> NDArray[np.float64]:
         return np.tile([0.0, self.prior**2 if self.intercept else 0.0], (n_models, 1))
 
     def grow(self, n_models: int) -> None:
@@ -346,7 +349,7 @@ class NormalLinear:
         flipped = self.bias * np.array([-1.0, 1.0])
         self.bias = np.vstack([*([flipped] if mirror else []), self.bias, self._new_bias(new)])
 
-    def reorder(self, codes: Ints, n_classes: int) -> None:
+    def reorder(self, codes: NDArray[np.int64], n_classes: int) -> None:
         """Change the code of class c to ``codes[c]``; new classes among `n_classes` have the prior."""
         if n_classes <= 2:
             if len(codes) and codes[0] == 1:
@@ -411,7 +414,7 @@ class NormalLinear:
         y: Array,
         k: int,
         code: int,
-        balance: Floats,
+        balance: NDArray[np.float64],
         weight: Array,
         *,
         link: int,

@@ -12,8 +12,9 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-# Seconds after which the wheel is built with the kernels that are compiled by then.
-LONGEST = 120.0
+# Seconds after which the wheel is built with the kernels that are compiled by then; with `TAMIS_KERNEL_PACK=1`, as in a
+# release, only when all are.
+LONGEST, ALL = 120.0, 3600.0
 PACK = "kernels.pack"
 _INSTALLED = """
 import json, sys
@@ -37,7 +38,8 @@ print(*build_pack(Path(sys.argv[1]), float(sys.argv[2])))
 class CompiledKernels(BuildHookInterface):
     """Puts a pack of compiled kernels into a wheel; without one, kernels are compiled when they are first called.
 
-    An editable installation has none, since its source changes. `TAMIS_KERNEL_PACK=0` leaves it out.
+    An editable installation has none, since its source changes. `TAMIS_KERNEL_PACK=0` leaves it out, and 1 waits for
+    all kernels.
     """
 
     @property
@@ -91,11 +93,12 @@ def _installed(names: list[str]) -> dict[str, str]:
 
 
 def _compile(source: Path, pack: Path) -> tuple[int, int]:
-    command = [sys.executable, "-c", _BUILD, str(pack), str(LONGEST)]
+    seconds = ALL if os.environ.get("TAMIS_KERNEL_PACK") == "1" else LONGEST
+    command = [sys.executable, "-c", _BUILD, str(pack), str(seconds)]
     path = os.pathsep.join(filter(None, [str(source), os.environ.get("PYTHONPATH")]))
     ran = subprocess.run(
         command, env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, text=True,
-        timeout=2 * LONGEST, check=False,
+        timeout=2 * seconds, check=False,
     )  # fmt: skip
     if ran.returncode:
         raise ValueError((ran.stderr.strip().splitlines() or ["the compilation ended"])[-1])

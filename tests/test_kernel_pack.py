@@ -370,6 +370,16 @@ def test_a_wheel_has_the_pack_and_the_tag_of_its_python(hook, monkeypatch) -> No
     assert built(hook)["tag"] == f"{python}-{python}t-manylinux_2_28_x86_64"
 
 
+@pytest.mark.parametrize(("value", "seconds"), [(None, 120.0), ("1", 3600.0)])
+def test_a_release_waits_for_all_kernels(
+    hook, monkeypatch, tmp_path: Path, value: str | None, seconds: float
+) -> None:
+    if value is not None:
+        monkeypatch.setenv("TAMIS_KERNEL_PACK", value)
+    monkeypatch.setattr(hook.module, "_BUILD", "import sys; print(sys.argv[2].partition('.')[0], 3600)")
+    assert hook.module._compile(ROOT / "src", tmp_path / "kernels.pack") == (int(seconds), 3600)
+
+
 @pytest.mark.parametrize("failure", [ValueError("no numba"), OSError(28, "full")])
 def test_a_build_never_fails_for_the_pack(hook, monkeypatch, failure: Exception) -> None:
     def fail(*_: object) -> None:

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))]
 PAGES = [page for page in PAGES if not page.startswith(("docs/api/", "docs/_build/"))]
 
-# `.ci/run` and `.ci/release` install the package in environments of their own; the demo and Kafka have tests of their own.
+# `.ci/run` and `.ci/release` install the package in environments of their own; demo and Kafka have tests of their own.
 ELSEWHERE = {
     "pip install '.[dev]' && pytest",
     "pip install '.[cli]' && tamis demo",

@@ -19,13 +19,11 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._atomic import atomically
 from tamis._guard import ThreadSafe
 from tamis._shapes import state_error
-from tamis._validation import Array, as_column, as_rows, as_table, has_rows, short_repr
+from tamis._validation import Array, Floats, Mask, as_column, as_rows, as_table, has_rows, short_repr
 from tamis._validation.parameters import Kind, check_parameters, parameters
 from tamis.base.rows import RowSelector, feature_names
 from tamis.base.selector_mixin import SelectorMixin
 from tamis.errors import DataError
-
-__all__ = ["PerTarget", "columns_of_targets", "is_numeric_target"]
 
 _TASKS = ("classification", "regression")
 
@@ -257,13 +255,13 @@ class PerTarget(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     # -- read-outs -----------------------------------------------------------------------------------------
 
     @property
-    def support_by_target_(self) -> NDArray[np.bool_]:
+    def support_by_target_(self) -> Mask:
         """The features selected for each target."""
         check_is_fitted(self)
         return np.array([selector.get_support() for selector in self.selectors_])
 
     @property
-    def scores_by_target_(self) -> NDArray[np.float64]:
+    def scores_by_target_(self) -> Floats:
         """The scores of each selector."""
         check_is_fitted(self)
         return np.array([selector.scores_ for selector in self.selectors_])
@@ -307,8 +305,8 @@ class PerTarget(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         by_target = dict(zip(self.targets_, support, strict=True))
         return {"feature": np.array(features, dtype=object), "selected": support.any(axis=0), **by_target}
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        mask: NDArray[np.bool_] = np.asarray(self.support_by_target_.any(axis=0))
+    def _get_support_mask(self) -> Mask:
+        mask: Mask = np.asarray(self.support_by_target_.any(axis=0))
         return mask
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -24,14 +24,11 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._shapes import Shapes
-from tamis._validation import Array, Rows, reject_nonfinite
+from tamis._validation import Array, Floats, Ints, Rows, reject_nonfinite
 from tamis.base.categories import MAX_CATEGORIES, CategoryCodes
-
-__all__ = ["PRIOR", "RowEncoder", "class_targets"]
 
 _HALVED_AFTER = 1000  # rows
 PRIOR = 10.0  # rows
@@ -148,15 +145,15 @@ class RowEncoder:
         self.n_exact = n_exact
         self.totals, self.n_rows = np.zeros((2, n_features)), 0
         self.categories: dict[int, list[Any]] = {j: [] for j in columns}
-        self.tables: dict[int, NDArray[np.float64]] = {j: np.zeros((0, 2)) for j in columns}
+        self.tables: dict[int, Floats] = {j: np.zeros((0, 2)) for j in columns}
         self.total = np.zeros(2)
 
     def with_rows(
         self,
         X: Rows,
         raw: dict[int, list[Any]],
-        target: NDArray[np.float64],
-        sample_weight: NDArray[np.float64] | None = None,
+        target: Floats,
+        sample_weight: Floats | None = None,
         names: list[str] | None = None,
     ) -> tuple[Rows, Self]:
         """Return rows without missing values and categories, and the updated encoder.
@@ -221,7 +218,7 @@ class RowEncoder:
         indices = np.where(slots < self.n_exact, slots / self.n_exact, later)
         return np.where(np.arange(len(codes)) < few, indices, codes)
 
-    def _slots(self, j: int, values: list[Any]) -> NDArray[np.int64]:
+    def _slots(self, j: int, values: list[Any]) -> Ints:
         """Return the index of each category; new ones are appended."""
         codes = CategoryCodes(self.categories[j], self._most)
         slots = codes.encode(values)
@@ -229,9 +226,9 @@ class RowEncoder:
         return slots
 
 
-def class_targets(codes: NDArray[np.int64]) -> NDArray[np.float64]:
+def class_targets(codes: Ints) -> Floats:
     """Return a distinct number for each class code, the first 0."""
-    targets: NDArray[np.float64] = np.asarray(codes, np.float64) * _GOLDEN % 1.0
+    targets: Floats = np.asarray(codes, np.float64) * _GOLDEN % 1.0
     return targets
 
 

@@ -20,6 +20,8 @@ from tamis._atomic import LARGEST_PART, atomic, atomically, parts
 from tamis._guard import ThreadSafe
 from tamis._validation import (
     Array,
+    Floats,
+    Mask,
     Rows,
     as_classes,
     as_column,
@@ -51,19 +53,6 @@ from tamis.base.row_intake import RowIntake
 from tamis.base.selector_mixin import SelectorMixin
 from tamis.base.target_levels import N_LEVELS, TargetLevels
 from tamis.errors import DataError
-
-__all__ = [
-    "RowSelector",
-    "can_forget_columns",
-    "can_widen",
-    "check_columns",
-    "check_mergeable",
-    "feature_names",
-    "joint_classes",
-    "n_to_select",
-    "reject_categories",
-    "top_mask",
-]
 
 
 class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -145,10 +134,10 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         """
 
     @abstractmethod
-    def _relevance(self) -> NDArray[np.float64]:
+    def _relevance(self) -> Floats:
         """Return the scores, shape (n_features,)."""
 
-    def _selection(self) -> NDArray[np.bool_]:
+    def _selection(self) -> Mask:
         """Return which features are kept, if the method determines their number."""
         raise NotImplementedError
 
@@ -357,12 +346,12 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     # -- read-outs -----------------------------------------------------------------------------------------
 
     @property
-    def scores_(self) -> NDArray[np.float64]:
+    def scores_(self) -> Floats:
         """Current relevance of each feature; larger is more relevant."""
         return np.zeros(self.n_features_in_) if self.warming_up_ else self._relevance()
 
     @property
-    def feature_importances_(self) -> NDArray[np.float64]:
+    def feature_importances_(self) -> Floats:
         """`scores_` for scikit-learn's `SelectFromModel`: shifted so that none is negative, 0 where there is none."""
         scores = np.nan_to_num(self.scores_, nan=-np.inf)
         known = scores[np.isfinite(scores)]
@@ -406,7 +395,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         reject_nonfinite(rows, names, allow_nan=self.accepts.nan or self.accepts.categories)
         return self._transform_rows(X if table is None else table)
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _get_support_mask(self) -> Mask:
         if self.warming_up_:
             return np.ones(self.n_features_in_, dtype=bool)
         if self._chooses_count:
@@ -603,7 +592,7 @@ def n_to_select(n_features_to_select: int | float, n_features: int) -> int:
     return max(1, round(float(n_features_to_select) * n_features))
 
 
-def top_mask(scores: NDArray[np.float64], n_selected: int) -> NDArray[np.bool_]:
+def top_mask(scores: Floats, n_selected: int) -> Mask:
     """Return the mask of the `n_selected` largest scores; ties go to the first columns.
 
     >>> top_mask(np.array([1.0, 3.0, 1.0, 2.0]), 3)
@@ -613,7 +602,7 @@ def top_mask(scores: NDArray[np.float64], n_selected: int) -> NDArray[np.bool_]:
     if n_selected >= n_features:
         return np.ones(n_features, dtype=bool)
     border = np.partition(scores, n_features - n_selected)[n_features - n_selected]
-    mask: NDArray[np.bool_] = scores > border
+    mask: Mask = scores > border
     ties = np.flatnonzero(scores == border)
     mask[ties[: n_selected - np.count_nonzero(mask)]] = True
     return mask

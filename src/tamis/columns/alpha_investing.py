@@ -31,7 +31,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Ints, Mask
 from tamis._validation.parameters import PRIOR, number, parameters
 from tamis.base.declarations import Inputs
 from tamis.base.trace import ACCEPTED, FULL, REJECTED, Verdicts
@@ -42,10 +42,6 @@ from tamis.columns.projection import GroupEvidence, Proposal
 from tamis.columns.sequential import SequentialSelector, dense_column
 from tamis.columns.target_shape import HEAVY, rests_on_few_rows, warn_heavy_tails, warn_rare_class
 from tamis.dependence.autocorrelation import correlation_length, is_series
-
-__all__ = ["AlphaInvesting"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -260,7 +256,7 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
     def _own_weight(self) -> Floats | None:
         return None if self._row_weight is None else self._model.weight
 
-    def _offer_part(self, columns: Any, names: list[str] | None, together: bool) -> NDArray[np.bool_]:
+    def _offer_part(self, columns: Any, names: list[str] | None, together: bool) -> Mask:
         if self.prior:
             labels = [self._label(names, j) for j in range(columns.shape[1])]
             found = [
@@ -272,7 +268,7 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
                 self._weights = np.full(len(found), self._weights.mean())
         return super()._offer_part(columns, names, together)
 
-    def _own_weights(self, at: NDArray[np.int64]) -> tuple[Floats, ...]:
+    def _own_weights(self, at: Ints) -> tuple[Floats, ...]:
         """Return the weights of these columns of the block, if there are any."""
         return () if self._weights is None else (self._weights[at],)
 
@@ -350,17 +346,17 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
             self._model.restart(np.column_stack([column for _, column in self._selected_columns]))
         self.stopped_ = self._model.stop_reason() or self._limit_reason()
 
-    def _thresholds(self, log_p: Floats, places: NDArray[np.int64]) -> Floats:
+    def _thresholds(self, log_p: Floats, places: Ints) -> Floats:
         with np.errstate(divide="ignore"):  # a wealth near 0 gives a level near 0
             return self._rule.levels(log_p, *self._own_weights(places - self.n_offered_))
 
-    def _may_be_accepted(self, statistic: Floats, log_p: Floats, thresholds: Floats) -> NDArray[np.bool_]:
+    def _may_be_accepted(self, statistic: Floats, log_p: Floats, thresholds: Floats) -> Mask:
         return log_p <= thresholds + self._model.slack
 
     def _is_accepted(self, proposal: Proposal, threshold: float) -> bool:
         return proposal.log_p <= threshold
 
-    def _record(self, verdicts: Verdicts, at: NDArray[np.int64], thresholds: Floats, accepted: bool) -> None:
+    def _record(self, verdicts: Verdicts, at: Ints, thresholds: Floats, accepted: bool) -> None:
         log_p = verdicts.log_p[at]
         weight = self._own_weights(at)
         verdicts.threshold[at] = np.exp(thresholds)

@@ -43,6 +43,7 @@ import numpy as np
 import scipy.fft
 from numpy.typing import NDArray
 
+from tamis._validation import Floats, Mask
 from tamis.columns.projection import Evidence, evidence_outside
 from tamis.columns.tails import log_t_tail
 from tamis.dependence.autocorrelation import (
@@ -56,9 +57,6 @@ from tamis.dependence.autocorrelation import (
     power_spectrum,
 )
 
-__all__ = ["blocked_log_p", "is_determined", "series_evidence", "series_log_p"]
-
-Floats = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 _MOST = 32
 _FEWEST_DF = 4.0
@@ -128,7 +126,7 @@ def blocked_log_p(
     return log_p
 
 
-def _rises(sums: Floats) -> NDArray[np.bool_]:
+def _rises(sums: Floats) -> Mask:
     """Return whether the variance of the sums over blocks rises with the length of the blocks."""
     square, blocks = [], []
     while len(sums) >= 8:

@@ -44,12 +44,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._kernels import njit
-from tamis._validation import Array
+from tamis._validation import Array, Floats
 from tamis._validation.parameters import number, parameters
 from tamis.base import ColumnSelector
 from tamis.base.declarations import Inputs
@@ -57,8 +56,6 @@ from tamis.base.trace import ACCEPTED, CONSTANT, Verdicts
 from tamis.columns.glm import check_not_constant
 from tamis.columns.sequential import check_two_classes
 from tamis.errors import DataError
-
-__all__ = ["Grafting"]
 
 # State, for n rows and q features selected:
 #   _target, _share  (n,) float64     the target: in standard deviations, or 0 and 1; the rows' shares of the weight
@@ -68,7 +65,6 @@ __all__ = ["Grafting"]
 #   _weights         (q,) float64     w
 #   _places          tuple of int     their offers
 
-Floats = NDArray[np.float64]
 _SLACK = 1e-5
 _EXACT = 1e-7  # tolerance of the slopes at the minimum, as a fraction of lambda
 _SWEEPS = 20_000

@@ -22,15 +22,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
+from tamis._validation import Floats
 from tamis.columns.projection import Evidence, evidence_outside
 from tamis.columns.tails import log_t_tail
 
-__all__ = ["robust_evidence", "robust_log_p"]
-
-Floats = NDArray[np.float64]
 _LEAST = 1e-9  # lower bound on 1 - h_i, which is 0 if the model with the candidate fits row i for any noise
 
 

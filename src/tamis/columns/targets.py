@@ -17,21 +17,18 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import atomically
 from tamis._guard import ThreadSafe
-from tamis._validation import as_list, short_repr
+from tamis._validation import Mask, as_list, short_repr
 from tamis._validation.parameters import Kind, check_parameters, parameters
 from tamis.base.column_intake import block_of, one_column
 from tamis.base.columns import OfferSnapshot
 from tamis.base.per_target import columns_of_targets
 from tamis.columns.alpha_investing import AlphaInvesting
 from tamis.errors import DataError
-
-__all__ = ["AlphaInvestingPerTarget"]
 
 
 class _Before:
@@ -154,7 +151,7 @@ class AlphaInvestingPerTarget(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         for one in self.selectors_[1:]:
             one._rule = self.selectors_[0]._rule
 
-    def offer(self, column: Any, name: str | None = None) -> NDArray[np.bool_]:
+    def offer(self, column: Any, name: str | None = None) -> Mask:
         """Decide about one feature for each target; see `offer_many`.
 
         Parameters
@@ -168,12 +165,12 @@ class AlphaInvestingPerTarget(ThreadSafe, BaseEstimator):  # type: ignore[misc]
             For which targets it was accepted.
         """
         label = getattr(column, "name", None) if name is None else name
-        accepted: NDArray[np.bool_] = self.offer_many(
-            one_column(column), [label] if isinstance(label, str) else None
-        )[:, 0]
+        accepted: Mask = self.offer_many(one_column(column), [label] if isinstance(label, str) else None)[
+            :, 0
+        ]
         return accepted
 
-    def offer_many(self, block: Any, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
+    def offer_many(self, block: Any, names: Sequence[str] | None = None) -> Mask:
         """Decide about the columns of a block, for one target after the other. If it raises, nothing has changed.
 
         Parameters
@@ -190,10 +187,10 @@ class AlphaInvestingPerTarget(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         columns, own = block_of(block)
         labels = own if names is None else [str(name) for name in as_list("names", names)]
-        accepted: NDArray[np.bool_] = atomically(self, self._offer, columns, labels, before=_Before(self))
+        accepted: Mask = atomically(self, self._offer, columns, labels, before=_Before(self))
         return accepted
 
-    def _offer(self, columns: Any, names: list[str] | None) -> NDArray[np.bool_]:
+    def _offer(self, columns: Any, names: list[str] | None) -> Mask:
         return np.array([one.offer_many(columns, names) for one in self.selectors_])
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

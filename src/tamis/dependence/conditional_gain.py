@@ -16,15 +16,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array
+from tamis._validation import Array, Ints
 from tamis.dependence.information import log_factorials
 
-__all__ = ["conditional_gain", "refine"]
-
-Ints = NDArray[np.int64]
 _SPREAD = 12.0  # standard deviations of t beyond which (2) has no terms
 
 

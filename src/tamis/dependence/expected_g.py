@@ -17,8 +17,6 @@ import numpy as np
 from tamis._kernels import njit
 from tamis._validation import Array
 
-__all__ = ["MANY", "expected_g", "fill_expected_g"]
-
 MANY = 32  # rows from which on the chi-square value is used
 
 

@@ -18,9 +18,10 @@ Deviations, each with its reason:
 * A set S with n - |S| - 3 < 1 is not tested, so it separates no column. Other implementations then set W = 0, which
   separates every column.
 * A column that is determined by the other one or by S has no further information and is independent.
-* For autocorrelated rows, W is divided by the square root of the smaller variance inflation of the two columns
-  (:mod:`tamis.dependence.autocorrelation`); that of a column is measured within the classes. If both rise with the
-  length of the blocks up to the longest, all rows count as one.
+* For autocorrelated rows, W is divided by the square root of the variance inflation of the covariance of column and
+  class ((11) of :mod:`tamis.dependence.autocorrelation`); that of a column is measured within the classes. Between two
+  kept columns it is the smaller of their inflations; if both rise with the length of the blocks up to the longest, all
+  rows count as one.
 """
 
 from __future__ import annotations
@@ -31,17 +32,13 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 import scipy.special
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._shapes import Shapes
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Ints, Mask
 from tamis.dependence.criterion import KEPT, Candidate, DependenceTest, Screening
 from tamis.errors import DataError
 
-__all__ = ["FisherZ"]
-
-Floats = NDArray[np.float64]
 _CONSTANT = 1e-28  # residual of a centred constant column due to rounding, relative to |x|^2
 _LOSSY = 1e-8  # residual, relative to |x|^2, below which the difference of two sums has lost digits
 _NOTHING = 1e-12  # residual of a column determined by others, due to rounding, relative to the variance
@@ -90,7 +87,7 @@ class FisherZ(DependenceTest):
         "  _kept float in [-1.001, 1.001]  _critical_value float in [0, inf)"
     )
 
-    def start(self, codes: NDArray[np.int64]) -> Self:
+    def start(self, codes: Ints) -> Self:
         """Validate the parameters, remove all columns and set the classes of the rows.
 
         Parameters
@@ -161,7 +158,7 @@ class FisherZ(DependenceTest):
 
     # -- among the kept columns ----------------------------------------------------------------------------
 
-    def dependence_on_kept(self, candidate: Candidate) -> tuple[Floats, NDArray[np.bool_]]:
+    def dependence_on_kept(self, candidate: Candidate) -> tuple[Floats, Mask]:
         """Return the correlation of the candidate with each kept column, and where it is significant."""
         strength = np.minimum(np.abs(self._kept[: self.n_kept_] @ candidate.values), 1.0)
         inflation = np.minimum(self._own_inflation, candidate.inflation)
@@ -177,7 +174,7 @@ class FisherZ(DependenceTest):
         correlations[:, -1] = correlations[-1]
         self._correlations = correlations
 
-    def _on_drop(self, left: NDArray[np.int64]) -> None:
+    def _on_drop(self, left: Ints) -> None:
         with_target = np.append(0, left + 1)
         self._correlations = self._correlations[np.ix_(with_target, with_target)]
 

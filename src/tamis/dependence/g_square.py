@@ -17,8 +17,9 @@ Errata and deviations, each with its reason:
   columns independent given S, so with few rows every feature is separated by a set that could not be tested. Here such
   a set separates no column; ``unreliable="independent"`` follows the implementation. Without conditions, in both cases,
   a column that cannot be tested counts as independent. With few rows, columns are cut into few bins.
-* For autocorrelated rows, (1) is divided by the smaller variance inflation of the two columns, which is the largest
-  among their values (:mod:`tamis.dependence.autocorrelation`).
+* For autocorrelated rows, (1) is divided by the variance inflation of the covariances of the values of column and class
+  ((11) and (8) of :mod:`tamis.dependence.autocorrelation`), and between two kept columns by the smaller of theirs,
+  which is the largest among their values.
 * For SAOLA with discrete columns it compares (4) with a number delta: ``threshold``. By default (3) decides.
 """
 
@@ -31,18 +32,14 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 import scipy.special
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._shapes import Shapes, state_error
-from tamis._validation import Array, check_choice, check_number
+from tamis._validation import Array, Floats, Ints, Mask, check_choice, check_number
 from tamis.dependence.criterion import KEPT, Candidate, DependenceTest, Screening
 from tamis.dependence.information import entropy
 from tamis.errors import DataError
 
-__all__ = ["GSquare"]
-
-Floats = NDArray[np.float64]
 _FEW = 16  # largest number of values that are not binned
 _ROWS = 5  # rows per degree of freedom below which the test is unreliable
 _MARGIN = 1e-6  # tolerance of the screening
@@ -115,7 +112,7 @@ class GSquare(DependenceTest):
         if hasattr(self, "_arity") and (self._kept[: self.n_kept_] >= self._arity[:, None]).any():
             raise state_error("'_kept' of a GSquare contains values out of range")
 
-    def start(self, codes: NDArray[np.int64]) -> Self:
+    def start(self, codes: Ints) -> Self:
         """Validate the parameters, remove all columns and set the classes of the rows.
 
         Parameters
@@ -187,14 +184,14 @@ class GSquare(DependenceTest):
             values, False, float(strength[0]), float(log_p[0]), bool(dependent[0]), inflation, with_target
         )
 
-    def _significant(self, strength: Floats, log_p: Floats, testable: Array) -> NDArray[np.bool_]:
+    def _significant(self, strength: Floats, log_p: Floats, testable: Array) -> Mask:
         if self.threshold is not None:
             return np.asarray(strength > self.threshold)
         return np.asarray(testable & (log_p < math.log(self.alpha)))  # (3)
 
     # -- among the kept columns ----------------------------------------------------------------------------
 
-    def dependence_on_kept(self, candidate: Candidate) -> tuple[Floats, NDArray[np.bool_]]:
+    def dependence_on_kept(self, candidate: Candidate) -> tuple[Floats, Mask]:
         """Return the symmetrical uncertainty of the candidate and each kept column, and where it is significant."""
         shape = int(candidate.values.max()) + 1, int(self._arity.max(initial=1))
         tables = _count(candidate.values, self._kept[: self.n_kept_], *shape).astype(np.float64)
@@ -205,7 +202,7 @@ class GSquare(DependenceTest):
     def _on_keep(self, candidate: Candidate) -> None:
         self._arity = np.append(self._arity, candidate.values.max() + 1)
 
-    def _on_drop(self, left: NDArray[np.int64]) -> None:
+    def _on_drop(self, left: Ints) -> None:
         self._arity = self._arity[left]
 
     def is_separated(self, place: int, others: list[int], most: int, always: int | None = None) -> bool:
@@ -249,7 +246,7 @@ def _edges(X: Floats, n_bins: int) -> Floats:
     return edges[: max(used, 1)]
 
 
-def _statistics(tables: Floats, inflation: float | Floats = 1.0) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+def _statistics(tables: Floats, inflation: float | Floats = 1.0) -> tuple[Floats, Floats, Mask]:
     """Return (4), the log p-value of (3), and whether it can be tested, of tables of shape (m, values, values)."""
     of_row, of_column = tables.sum(axis=2), tables.sum(axis=1)
     n = of_row.sum(axis=1)
@@ -262,7 +259,7 @@ def _statistics(tables: Floats, inflation: float | Floats = 1.0) -> tuple[Floats
     return strength, _log_tail(2.0 * n * shared / inflation, df), (df > 0) & (n >= _ROWS * df)
 
 
-def _log_tail(x: Floats, df: NDArray[np.int64]) -> Floats:
+def _log_tail(x: Floats, df: Ints) -> Floats:
     """Return the log of the chi-square tail, asymptotically where it underflows."""
     a, half = np.maximum(df, 1) / 2.0, x / 2.0
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -19,22 +19,10 @@ from functools import lru_cache
 
 import numpy as np
 import scipy.special
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array
+from tamis._validation import Array, Floats
 
-__all__ = [
-    "adjusted_mutual_information",
-    "conditional_mutual_information",
-    "entropy",
-    "expected_mutual_information",
-    "log_factorials",
-    "mutual_information",
-    "mutual_information_ratio",
-]
-
-Floats = NDArray[np.float64]
 _BLOCK = 1 << 24  # joint counts in memory for (5)
 
 

@@ -30,14 +30,10 @@ log N).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array, check_choice
+from tamis._validation import Array, Floats, Ints, check_choice
 
-__all__ = ["RULES", "column_dependencies", "neighbourhood_dependency", "set_dependency"]
-
-Floats = NDArray[np.float64]
 RULES = ("gap", "density", "density-article")
 _GAP, _DENSITY = 0, 1
 _CELLS = 1 << 18  # distances in memory: 2 MB, which fit in the cache
@@ -85,7 +81,7 @@ def neighbourhood_dependency(X: Array, y: Array, rule: str = "gap") -> float:
 # -- one column --------------------------------------------------------------------------------------------
 
 
-def column_dependencies(X: Floats, codes: NDArray[np.int64], rule: str) -> Floats:
+def column_dependencies(X: Floats, codes: Ints, rule: str) -> Floats:
     """Return the dependency of the class on each column.
 
     Parameters
@@ -162,7 +158,7 @@ def _column_dependencies(x: Array, codes: Array, rule: int) -> Array:
 # -- several columns ---------------------------------------------------------------------------------------
 
 
-def set_dependency(units: Floats, codes: NDArray[np.int64], rule: str) -> float:
+def set_dependency(units: Floats, codes: Ints, rule: str) -> float:
     """Return the dependency of the class on several columns together.
 
     Parameters

@@ -12,13 +12,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-
-__all__ = ["LEAST_SHARE", "entropy_times_weight", "gain_of_two", "share_below"]
-
-Floats = NDArray[np.float64]
+from tamis._validation import Floats
 
 LEAST_SHARE = 0.01  # each branch must have a larger share of the weight
 _ROOT_2 = math.sqrt(2.0)

@@ -22,17 +22,13 @@ Errata and deviations, each with its reason:
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._shapes import state_error
-from tamis._validation import check_choice, check_number
+from tamis._validation import Floats, check_choice, check_number
 from tamis.dependence.autocorrelation import inflation_before
 from tamis.drift.detector import EVERY, Detector
 
-__all__ = ["ADWIN", "STATE_SIZE", "check_windows", "update_window"]
-
-Floats = NDArray[np.float64]
 _PER_SIZE = 5  # buckets of each size
 _SIZES = 48  # 2**48 values
 _LEAST, _MIN_WIDTH = 5, 10  # values in each part, and in the window, before a border is tested

@@ -19,8 +19,6 @@ import numpy as np
 from tamis._kernels import njit
 from tamis._validation import Array
 
-__all__ = ["log_likelihood_steps", "update_cusum"]
-
 
 @njit(strict=True)
 def log_likelihood_steps(wrong: Array, rows: Array, chance: Array, steps: Array) -> None:

@@ -14,16 +14,12 @@ printed.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import check_number
+from tamis._validation import Floats, check_number
 from tamis.dependence.autocorrelation import inflation_before
 from tamis.drift.detector import EVERY, Detector
 
-__all__ = ["DDM"]
-
-Floats = NDArray[np.float64]
 _MIN_VALUES = 30
 
 

@@ -36,16 +36,12 @@ Errata and deviations, each with its reason:
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import check_choice
+from tamis._validation import Floats, check_choice
 from tamis.dependence.autocorrelation import inflation_before
 from tamis.drift.detector import EVERY, Detector
 
-__all__ = ["ECDD"]
-
-Floats = NDArray[np.float64]
 _WEIGHT = 0.2
 _MIN_VALUES = 30
 

@@ -23,16 +23,11 @@ A warning is the same with a larger a. Deviations, each with its reason:
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import check_choice, check_number
+from tamis._validation import Floats, check_choice, check_number
 from tamis.dependence.autocorrelation import inflation_before
 from tamis.drift.detector import EVERY, Detector
-
-__all__ = ["HDDMA", "HDDMW"]
-
-Floats = NDArray[np.float64]
 
 
 @njit()

@@ -11,8 +11,6 @@ from tamis._kernels import njit, overwrite
 from tamis._validation import Array
 from tamis.summaries.categories import find_slot
 
-__all__ = ["learn_rows", "move_tables"]
-
 # The sum of squares is recomputed when removing a row leaves less than this fraction of it, before cancellation
 # (including that of earlier removals) costs significant digits.
 _RECOUNT_BELOW = 1e-2

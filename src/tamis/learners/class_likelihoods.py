@@ -37,8 +37,6 @@ from tamis.errors import StateError
 from tamis.learners.class_counts import learn_rows, move_tables
 from tamis.summaries.categories import find_slot, insert, n_slots_for
 
-__all__ = ["ClassLikelihoods"]
-
 _MIN_VARIANCE_RATIO = 1e-18  # smallest class variance, relative to that of all classes
 _MAX_PENALTY = 1e300  # largest penalty on a log-likelihood
 _LOG_2PI = math.log(2.0 * math.pi)

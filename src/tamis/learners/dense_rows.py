@@ -33,16 +33,6 @@ from tamis._validation.parameters import COLUMNS, check_parameters, integer, par
 from tamis.base.declarations import Claims
 from tamis.errors import DataError
 
-__all__ = [
-    "LARGEST",
-    "SHARED_DOCS",
-    "DenseRowClassifier",
-    "FittedColumns",
-    "Wrapper",
-    "first_out_of_range",
-    "is_third_party",
-]
-
 LARGEST = 1e150  # its square is finite
 
 # Paragraphs of the docstrings of the classifiers.

@@ -64,16 +64,6 @@ from tamis.base.declarations import Claims
 from tamis.errors import DataError
 from tamis.learners.dense_rows import LARGEST, SHARED_DOCS, DenseRowClassifier
 
-__all__ = [
-    "Perceptron",
-    "SGDLinearSVM",
-    "SGDLogisticRegression",
-    "are_alike",
-    "codes_of_margins",
-    "predict_and_train",
-    "shares_of_margins",
-]
-
 _PERCEPTRON, _HINGE, _LOGISTIC = 0, 1, 2
 _RATES = {"constant": 0, "invscaling": 1, "optimal": 2}
 _STEEPEST = 1e12

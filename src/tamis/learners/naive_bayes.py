@@ -45,8 +45,6 @@ from tamis.learners.class_likelihoods import ClassLikelihoods
 from tamis.learners.dense_rows import LARGEST, first_out_of_range
 from tamis.learners.weighting import WeightedClassifier
 
-__all__ = ["WeightedNaiveBayes"]
-
 
 @dataclass(repr=False, eq=False)
 class WeightedNaiveBayes(WeightedClassifier):

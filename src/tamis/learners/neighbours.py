@@ -27,8 +27,6 @@ from numpy.typing import NDArray
 from tamis._kernels import njit
 from tamis._validation import Array, Floats, Ints
 
-__all__ = ["Neighbours"]
-
 _MIN_RANGE = 1e-300  # lower bound of a range, so that its inverse is finite
 _TILE = 8  # rows compared in one pass
 _BLOCK = 256  # rows of the window compared in one pass: with a tile of distances they fit into the L1 cache

@@ -74,8 +74,6 @@ from tamis.base.selector_mixin import SelectorMixin
 from tamis.errors import DataError
 from tamis.learners.linear import codes_of_margins, shares_of_margins
 
-__all__ = ["SparseFSA"]
-
 _LOSSES = {"logistic": 0, "lorenz": 1, "huber": 2}
 # Largest second derivative of each loss; Huber's is nonzero in a narrow zone only, so it counts less.
 _CURVATURE = (0.25, 2.0, 1.0)

@@ -52,8 +52,6 @@ from tamis.learners.dense_rows import is_third_party
 from tamis.learners.hoeffding.adaptive import draw_count
 from tamis.rows import FCBF
 
-__all__ = ["HEFTStream", "Member"]
-
 _Model = tuple[int, int, BaseEstimator]
 _SHARES: Floats = pdtr(np.arange(20), 1.0)  # P[K <= 0], P[K <= 1], ...
 

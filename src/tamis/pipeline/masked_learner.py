@@ -17,9 +17,6 @@ from tamis.learners.reset import ResetOnDrift
 from tamis.learners.traits import accepts_new_classes
 from tamis.pipeline.scaling import RunningScale, bounded
 
-__all__ = ["ColumnChange", "MaskedLearner", "MaskedRegressor", "Masker", "View", "in_order"]
-
-
 _NOTHING = np.empty(0, np.intp)
 _LARGEST_DENSE = 1 << 24  # values of a batch of sparse rows that is converted
 

@@ -28,8 +28,6 @@ from tamis.base.row_encoder import PRIOR
 from tamis.learners.reset import ResetOnDrift
 from tamis.summaries.class_moments import ClassMoments
 
-__all__ = ["LIMIT", "RunningScale", "bounded", "wants_scale"]
-
 LIMIT = 5.0
 _MOST_CATEGORIES = 1 << 16  # codes of a feature; larger ones get the mean of all rows
 _LINEAR = (

@@ -37,17 +37,6 @@ from tamis.pipeline.reset_candidate import ResetCandidate
 from tamis.pipeline.scaling import RunningScale, wants_scale
 from tamis.replay import Replay
 
-__all__ = [
-    "LEARNER",
-    "SELECTOR",
-    "SelectiveLearner",
-    "check_models",
-    "declare_categories",
-    "declare_task",
-    "default_learner",
-    "is_regression_learner",
-]
-
 SELECTOR = with_methods("an estimator with partial_fit and get_support", "partial_fit", "get_support")
 LEARNER = with_methods("a classifier or regressor with partial_fit", "partial_fit", "predict")
 

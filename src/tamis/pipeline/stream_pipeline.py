@@ -61,8 +61,6 @@ from tamis.streams.encode import TableEncoder
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
-__all__ = ["StreamPipeline"]
-
 _REPLAY = Kind("a number of rows", lambda value: is_integer(value) and value >= 0)
 
 # The models that also learned an incomplete batch. They are rebuilt from its rows, so they are not saved.

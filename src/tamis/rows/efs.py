@@ -48,16 +48,13 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Mask
 from tamis._validation.parameters import number, parameters
 from tamis.base import n_to_select, top_mask
 from tamis.base.declarations import Claims
 from tamis.rows.incremental_classes import IncrementalClasses
-
-__all__ = ["EFS"]
 
 # State, for J columns and the bias, which is last; K = 1 winnow until a third class is seen, then one per class:
 #   _positive  (K, J + 1) float64   u
@@ -327,7 +324,7 @@ class EFS(IncrementalClasses):
     def _claims(self) -> Claims:
         return replace(self.claims, counts_columns=self.normalize == "range")  # a row changes all features
 
-    def _first_u(self) -> NDArray[np.float64]:
+    def _first_u(self) -> Floats:
         first_u = np.full((self._positive.shape[0], 1), _FIRST_U)
         first_u[1:2] = _FIRST_V  # the winnow of the second class started with u and v exchanged
         return first_u
@@ -350,10 +347,10 @@ class EFS(IncrementalClasses):
             float(self.threshold), float(self.margin), float(self.promotion), float(self.demotion),
         )  # fmt: skip
 
-    def _relevance(self) -> NDArray[np.float64]:
+    def _relevance(self) -> Floats:
         return np.abs(self._positive - self._negative)[:, :-1].max(axis=0)
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _get_support_mask(self) -> Mask:
         if self.low_share == 0.0 or self.warming_up_:
             return super()._get_support_mask()
         n_kept, scores = n_to_select(self.n_features_to_select, self.n_features_in_), self._relevance()

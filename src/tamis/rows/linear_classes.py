@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._kernels import njit
-from tamis._validation import Array, Rows, reject_nonfinite, validated
+from tamis._validation import Array, Floats, Rows, reject_nonfinite, validated
 from tamis.base.rows import feature_names
 from tamis.rows.incremental_classes import IncrementalClasses
-
-__all__ = ["LinearClasses", "row_margin"]
 
 _NOISE = 1e-12  # relative; values that differ by less are the same constant
 
@@ -132,7 +130,7 @@ class LinearClasses(IncrementalClasses):
         """Return the weights in the form used for predictions."""
         return self._weights
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Return the scores of the classifier, which uses the selected features only.
 
         Parameters

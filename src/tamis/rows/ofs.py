@@ -57,15 +57,13 @@ from tamis._atomic import atomic
 from tamis._docstrings import fill_docstring
 from tamis._kernels import njit
 from tamis._shapes import state_error
-from tamis._validation import Array, check_choice, is_integer
+from tamis._validation import Array, Floats, check_choice, is_integer
 from tamis._validation.parameters import number, parameters
 from tamis.base import n_to_select, top_mask
 from tamis.base.declarations import Claims
 from tamis.base.rows import check_mergeable, joint_classes
 from tamis.merging import MERGE_DOCS
 from tamis.rows.linear_classes import LinearClasses, row_margin
-
-__all__ = ["OFS"]
 
 # State, for J columns; K = 1 vector until a third class is seen, then one per class, in order of appearance:
 #   _weights  (K, J) float64   0 outside the support
@@ -468,7 +466,7 @@ class OFS(LinearClasses):
         self._n_kept, self.n_seen_ = len(support), self.n_seen_ + other.n_seen_
         return self
 
-    def _weights_by_class(self, order: Array, classes: Array) -> NDArray[np.float64]:
+    def _weights_by_class(self, order: Array, classes: Array) -> Floats:
         """Return a vector for each of `classes`; those of this selector belong to the classes in `order`."""
         weights = self._scale * self._weights
         if len(weights) == 1:
@@ -480,8 +478,8 @@ class OFS(LinearClasses):
             vectors[1 - int(np.flatnonzero(classes == order[0])[0]) if len(classes) <= 2 else -1] = weights[1]
         return vectors
 
-    def _relevance(self) -> NDArray[np.float64]:
-        sizes: NDArray[np.float64] = np.abs(self._weights).sum(axis=0)
+    def _relevance(self) -> Floats:
+        sizes: Floats = np.abs(self._weights).sum(axis=0)
         return sizes * self._scale
 
     def _coefficients(self) -> Array:

@@ -17,16 +17,13 @@ import functools
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from tamis._guard import ThreadSafeState
 from tamis._kernels import njit
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Rows
 from tamis.summaries.batch import n_bytes
 from tamis.summaries.fixed_bins import FixedBins, zeros_in_first_bin
-
-__all__ = ["LOOK", "RelationWatch", "critical_values", "find_changed_feature", "find_changed_table"]
 
 LOOK = 512  # rows between two tests of a RelationWatch
 _YOUNG = (1, 2, 4, 8)  # numbers of recent intervals that are compared with all rows before
@@ -38,7 +35,7 @@ _FEW = 5.0  # values with fewer rows in a part are ignored: the chi-square appro
 
 
 @functools.lru_cache(maxsize=64)
-def critical_values(alpha: float, n_features: int, n_classes: int) -> NDArray[np.float64]:
+def critical_values(alpha: float, n_features: int, n_classes: int) -> Floats:
     """Return the value that the largest statistic exceeds with probability alpha, by degrees of freedom."""
     freedom = np.arange(1.0, _VALUES * n_classes)
     return np.append(np.inf, _SPARSE * chdtri(freedom, alpha / n_features))

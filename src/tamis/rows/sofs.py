@@ -42,13 +42,11 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._shapes import state_error
-from tamis._validation import Array, is_integer
+from tamis._validation import Array, Floats, is_integer
 from tamis._validation.parameters import number, parameters
 from tamis.base import n_to_select
 from tamis.base.declarations import Claims
 from tamis.rows.linear_classes import LinearClasses, row_margin
-
-__all__ = ["SOFS"]
 
 # State, for J columns; K = 1 vector until a third class is seen, then one per class, in order of appearance:
 #   _weights      (K, J) float64   0 outside the heap
@@ -294,5 +292,5 @@ class SOFS(LinearClasses):
             self._n_kept, self._n_most, float(self.smoothing),
         )  # fmt: skip
 
-    def _relevance(self) -> NDArray[np.float64]:
+    def _relevance(self) -> Floats:
         return self._information.copy()

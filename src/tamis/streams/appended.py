@@ -27,8 +27,6 @@ from tamis._validation import Array, check_choice, check_number, is_integer
 from tamis.streams.concepts.concept import Feature
 from tamis.streams.draws import Draws, unit
 
-__all__ = ["Irrelevant", "Redundant", "RedundantColumns"]
-
 _KINDS = ("linear", "copy", "quadratic", "gaussian", "cosine")
 _LINEAR, _COPY, _GAUSSIAN, _COSINE = 0, 1, 3, 4  # positions in _KINDS, for the kernel
 _BLOCK = 64  # rows

@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from tamis._kernels import njit
-from tamis._validation import Array
-
-__all__ = ["Draws", "Ranges", "unit"]
+from tamis._validation import Array, Floats, Mask
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -65,9 +63,9 @@ class Ranges:
     whole : ndarray of shape (n_columns,), bool
     """
 
-    low: NDArray[np.float64]
-    span: NDArray[np.float64]
-    whole: NDArray[np.bool_]
+    low: Floats
+    span: Floats
+    whole: Mask
 
     @cached_property
     def indices(self) -> NDArray[np.uint64]:
@@ -142,11 +140,11 @@ class Draws:
             self.key, rows.astype(np.uint64), np.uint64(first), ranges.low, ranges.span, ranges.indices, out
         )
 
-    def uniform(self, rows: Array, n: int) -> NDArray[np.float64]:
+    def uniform(self, rows: Array, n: int) -> Floats:
         """Return numbers in [0, 1), shape (n_rows, n)."""
         return self._numbers(rows, n, 0.0, 1.0)
 
-    def _numbers(self, rows: Array, n: int, low: float, span: float) -> NDArray[np.float64]:
+    def _numbers(self, rows: Array, n: int, low: float, span: float) -> Floats:
         out = np.empty((len(rows), n))
         # Consecutive rows: one run of the counter, 6 times as fast.
         if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
@@ -155,11 +153,11 @@ class Draws:
             self.fill(rows, out, Ranges.same(n, low, span))
         return out
 
-    def one(self, rows: Array) -> NDArray[np.float64]:
+    def one(self, rows: Array) -> Floats:
         """Return one number in [0, 1) for each row, shape (n_rows,)."""
         return self.uniform(rows, 1)[:, 0]
 
-    def normal(self, rows: Array, n: int) -> NDArray[np.float64]:
+    def normal(self, rows: Array, n: int) -> Floats:
         """Return standard normal numbers, shape (n_rows, n)."""
         out = self._numbers(rows, n, _UNIT / 2, 1.0 - _UNIT)  # neither 0 nor 1: finite
         ndtri(out, out=out)

@@ -33,15 +33,12 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Mask, Rows
 from tamis.dependence.autocorrelation import FEWEST_LAGS, flat_level, join_blocks, join_pairs
 from tamis.summaries.batch import FadingState, n_bytes
 from tamis.summaries.label_series import LAGS
-
-__all__ = ["BlockSums", "take_places"]
 
 _PART = 4096  # rows paired with their lags at a time
 _NO_LABELS = np.empty(0, np.int32)
@@ -509,7 +506,7 @@ class BlockSums(FadingState):
         weight = part._weight[..., None]
         return sums, weight - part._missing if part._missing.shape[2] else weight, part._weight2
 
-    def covariance(self, shortest: float = 1.0) -> tuple[NDArray[np.float64], float]:
+    def covariance(self, shortest: float = 1.0) -> tuple[Floats, float]:
         """Return the long-run covariance of the class means, (2), and its degrees of freedom.
 
         For counts, the means are those of the bins.
@@ -542,7 +539,7 @@ class BlockSums(FadingState):
         freedom = float(1.0 / concentration[several].max() - 1.0) if several.any() else 0.0
         return np.einsum("kcj,kdj->cdj", U, U), freedom
 
-    def rises(self, shortest: float = 1.0) -> NDArray[np.bool_]:
+    def rises(self, shortest: float = 1.0) -> Mask:
         """Return whether the variance of the sums of each feature within the classes rises beyond this block length.
 
         Parameters
@@ -564,7 +561,7 @@ class BlockSums(FadingState):
             within = join_pairs(within)
         return flat_level(np.array(ratio).reshape(len(blocks), self.n_features), np.array(blocks)) > 0
 
-    def n_occupied(self, shortest: float = 1.0) -> NDArray[np.float64]:
+    def n_occupied(self, shortest: float = 1.0) -> Floats:
         """Return in how many blocks, effectively, the values of each feature outside its most frequent bin are.
 
         Parameters
@@ -589,12 +586,12 @@ class BlockSums(FadingState):
             return sums[:, :, 0]
         return (sums * (np.arange(sums.shape[2])[:, None] - self._first)).sum(axis=2)
 
-    def spread_out(self, shortest: float = 1.0) -> NDArray[np.bool_]:
+    def spread_out(self, shortest: float = 1.0) -> Mask:
         """Return which classes have rows in at least two blocks of `shortest` or more rows; shape (n_classes,)."""
         weight2 = self.by_block(shortest)[2]
         return (weight2 > 0.0).sum(axis=0) > 1
 
-    def lagged_means(self, shortest: float = 1.0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def lagged_means(self, shortest: float = 1.0) -> tuple[Floats, Floats]:
         """Return the mean of each feature given the class of an earlier label, for each lag.
 
         Parameters

@@ -13,8 +13,6 @@ import numpy as np
 from tamis._kernels import njit, overwrite
 from tamis._validation import Array
 
-__all__ = ["find_slot", "insert", "make_room", "n_slots_for"]
-
 Table = tuple[Array, Array, Array]
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)

@@ -30,11 +30,9 @@ from numpy.typing import NDArray
 
 from tamis._atomic import atomic
 from tamis._kernels import njit
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Rows
 from tamis.summaries.batch import FadingState, faded, n_bytes
 from tamis.summaries.moments import all_finite
-
-__all__ = ["ClassMoments", "SharedSums", "sharing_sums"]
 
 _NO_WEIGHT = np.empty(0)
 _IN_CACHE = 40_000  # values of a matrix product that stay in the cache
@@ -508,17 +506,17 @@ class ClassMoments(FadingState):
 
     # -- read-outs -----------------------------------------------------------------------------------------
 
-    def weight(self) -> NDArray[np.float64]:
+    def weight(self) -> Floats:
         """Return the faded number of rows of each class, shape (n_classes,)."""
         return self._weight / self._gain
 
-    def effective(self) -> NDArray[np.float64]:
+    def effective(self) -> Floats:
         """Return the effective sample size W^2 / W2 of each class, shape (n_classes,); without fading, W."""
         return np.divide(
             self._weight**2, self._weight2, out=np.zeros_like(self._weight), where=self._weight2 > 0
         )
 
-    def effective_count(self, count: Array) -> NDArray[np.float64]:
+    def effective_count(self, count: Array) -> Floats:
         """Return the effective number of values of each class and feature from their (faded) `count`.
 
         Parameters
@@ -533,7 +531,7 @@ class ClassMoments(FadingState):
         _effective(self._weight, self._weight2, self._gain, count, effective)
         return effective
 
-    def read(self) -> NDArray[np.float64]:
+    def read(self) -> Floats:
         """Return (faded) count, mean and variance of the values, shape (3, n_classes, n_features); 0 without values.
 
         The variance is the population variance (divisor: the weight, not the weight minus one).
@@ -542,15 +540,15 @@ class ClassMoments(FadingState):
         _read(self._present, self._mean, self._m2, self._stored, self._sparse_weight, self._gain, moments)
         return moments
 
-    def count(self) -> NDArray[np.float64]:
+    def count(self) -> Floats:
         """Return the (faded) number of non-missing values of each class and feature."""
         return self.read()[0]
 
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> Floats:
         """Return the mean of each class and feature, shape (n_classes, n_features)."""
         return self.read()[1]
 
-    def variance(self) -> NDArray[np.float64]:
+    def variance(self) -> Floats:
         """Return the variance of each class and feature, shape (n_classes, n_features)."""
         return self.read()[2]
 

@@ -15,24 +15,14 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.special
-from numpy.typing import NDArray
 
 from tamis._atomic import atomic
 from tamis._kernels import njit
-from tamis._validation import Array, check_number
+from tamis._validation import Array, Floats, Ints, check_number
 from tamis.errors import DataError
 from tamis.summaries.batch import FadingState, check_batch, n_bytes
 
-__all__ = [
-    "Contingency",
-    "chi_square",
-    "chi_square_pvalue",
-    "gini_decrease",
-    "independence_statistic",
-    "mutual_information",
-]
-
-Table = NDArray[np.float64]  # (n_features, n_bins, n_classes)
+Table = Floats  # (n_features, n_bins, n_classes)
 _EXPECTED = 5.0  # smallest expected count for chi-square (Cochran 1954, Biometrics 10)
 
 
@@ -249,7 +239,7 @@ def _gini_decrease(table: Array, decrease: Array) -> None:
         decrease[j] = best / n if n > 0.0 else 0.0
 
 
-def mutual_information(table: Table) -> NDArray[np.float64]:
+def mutual_information(table: Table) -> Floats:
     """Return equation (1) of each feature, in nats: between 0 and log(n_classes).
 
     Parameters
@@ -273,7 +263,7 @@ def mutual_information(table: Table) -> NDArray[np.float64]:
     return information
 
 
-def chi_square(table: Table) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def chi_square(table: Table) -> tuple[Floats, Ints]:
     """Return equation (2) of each feature, and its degrees of freedom.
 
     Parameters
@@ -299,7 +289,7 @@ def chi_square(table: Table) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     return values, freedom
 
 
-def independence_statistic(table: Table, log: bool) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def independence_statistic(table: Table, log: bool) -> tuple[Floats, Ints]:
     """Return the statistic of the chi-square test or the G-test, and its degrees of freedom, for each feature.
 
     If an expected count is below five, the smaller of the two statistics is returned: a single row of a rare class
@@ -331,7 +321,7 @@ def independence_statistic(table: Table, log: bool) -> tuple[NDArray[np.float64]
     return np.where(few, np.minimum(chi, g), g if log else chi), freedom
 
 
-def chi_square_pvalue(statistic: Array, freedom: Array) -> NDArray[np.float64]:
+def chi_square_pvalue(statistic: Array, freedom: Array) -> Floats:
     """Return the probability of a larger statistic if the feature and the class are independent (large counts).
 
     Parameters
@@ -354,7 +344,7 @@ def chi_square_pvalue(statistic: Array, freedom: Array) -> NDArray[np.float64]:
     return np.where(freedom > 0, tail, 1.0)
 
 
-def gini_decrease(table: Table) -> NDArray[np.float64]:
+def gini_decrease(table: Table) -> Floats:
     """Return equation (3) of each feature: the largest decrease of Gini impurity by a split at an edge, in [0, 1).
 
     Parameters

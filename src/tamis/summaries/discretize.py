@@ -37,22 +37,9 @@ are not affected.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array
-
-__all__ = [
-    "CELLS_PER_BIN",
-    "MIN_GAP",
-    "TOLERANCE",
-    "build_bins",
-    "cell_of",
-    "join_counted",
-    "n_counted",
-    "place_of",
-    "quantile_cuts",
-]
+from tamis._validation import Array, Floats
 
 CELLS_PER_BIN = 20
 TOLERANCE = 0.01
@@ -240,7 +227,7 @@ def _join_cells(cells: Array, low: int, left: int, cuts: Array, band: Array) -> 
     band[0], band[1] = (1.0 - TOLERANCE) * smallest, (1.0 + TOLERANCE) * largest
 
 
-def quantile_cuts(values: Array, n_bins: int) -> NDArray[np.float64]:
+def quantile_cuts(values: Array, n_bins: int) -> Floats:
     """Return the exact quantiles that divide the values of each feature into bins of about equal weight.
 
     Parameters

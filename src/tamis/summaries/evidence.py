@@ -47,15 +47,12 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from tamis._atomic import atomic
 from tamis._guard import ThreadSafeState
 from tamis._kernels import njit
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Rows
 from tamis.summaries.batch import check_waiting, n_bytes
-
-__all__ = ["BLOCK", "Evidence"]
 
 BLOCK = 32  # rows permuted together
 _TAU2 = 0.02  # variance of l: the expected effect is about 1/7 of a standard deviation
@@ -271,7 +268,7 @@ class Evidence(ThreadSafeState):
 
     # -- results -------------------------------------------------------------------------------------------
 
-    def log_e(self, *, dependent: bool = False) -> NDArray[np.float64]:
+    def log_e(self, *, dependent: bool = False) -> Floats:
         """Return the logarithm of each feature's e-value, (3), shape (n_features,).
 
         Parameters

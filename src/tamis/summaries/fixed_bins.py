@@ -28,11 +28,9 @@ from numpy.typing import NDArray
 from tamis._atomic import atomic
 from tamis._kernels import njit
 from tamis._shapes import Shapes, state_error
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Ints, Rows
 from tamis.summaries.batch import FadingState, check_waiting, n_bytes
 from tamis.summaries.quantiles import QuantileSummary
-
-__all__ = ["FixedBins", "zeros_in_first_bin"]
 
 FIRST = 256  # rows buffered to determine the edges
 _CHUNK = 512  # features whose counts fit in the cache
@@ -83,17 +81,18 @@ class Part:
         weight2 (c) float in [0, inf) fill 0
     """)
 
-    edges: NDArray[np.float64]  # (n_features, n_bins - 1), ascending
+    edges: Floats  # (n_features, n_bins - 1), ascending
     # (n_features, n_bins, n_classes), weight of the values, without zeros not stored.
-    table: NDArray[np.float64]
+    table: Floats
     # (n_features, n_classes), weight of the stored cells; no features before CSR rows.
-    stored: NDArray[np.float64]
-    sparse_weight: NDArray[np.float64]  # (n_classes,), of the CSR rows
-    weight: NDArray[np.float64]  # (n_classes,), of the rows
-    weight2: NDArray[np.float64]  # (n_classes,), W2
+    stored: Floats
+    sparse_weight: Floats  # (n_classes,), of the CSR rows
+    weight: Floats  # (n_classes,), of the rows
+    weight2: Floats  # (n_classes,), W2
 
     @classmethod
     def empty(cls, edges: Array, n_classes: int) -> Part:
+        """Return a part without rows."""
         none = np.zeros(n_classes)
         table = np.zeros((len(edges), edges.shape[1] + 1, n_classes))
         return cls(edges, table, np.zeros((0, n_classes)), none, none, none)
@@ -114,7 +113,7 @@ class Part:
         names = ("table", "sparse_weight", "weight", "weight2")
         return replace(self, stored=stored, **{n: getattr(self, n) + getattr(other, n) for n in names})
 
-    def rows(self) -> NDArray[np.float64]:
+    def rows(self) -> Floats:
         """Return the counts as effective numbers of rows."""
         table = self.table
         if len(self.stored):
@@ -166,7 +165,7 @@ class FixedBins(FadingState):
     """
 
     # (n_features, n_bins, n_classes), of the rows that determined the edges.
-    _first: NDArray[np.float64] | None = None
+    _first: Floats | None = None
     # Whether float32 distinguishes fewer than 2**17 values within the spread of a feature in these rows.
     coarse = False
 
@@ -211,7 +210,7 @@ class FixedBins(FadingState):
     nbytes = property(n_bytes)
 
     @property
-    def edges(self) -> NDArray[np.float64] | None:
+    def edges(self) -> Floats | None:
         """The current edges, (n_features, n_bins - 1); None while the first rows are buffered."""
         return self._parts[-1].edges if self._parts else None
 
@@ -304,7 +303,7 @@ class FixedBins(FadingState):
         elif not self._open and self._since >= self.cut_every:
             self._open, self._since = True, 0
 
-    def _new_edges(self) -> NDArray[np.float64]:
+    def _new_edges(self) -> Floats:
         values = QuantileSummary(self.n_features, 1, 0.5 / FIRST, np.float64)  # exact for so few rows
         for X, codes, weight, _ in self._waiting:
             values.update(X, np.zeros_like(codes), weight)
@@ -354,13 +353,13 @@ class FixedBins(FadingState):
 
     # -- results -------------------------------------------------------------------------------------------
 
-    def counts(self) -> NDArray[np.float64]:
+    def counts(self) -> Floats:
         """Return the rows in each current bin, (n_features, n_bins, n_classes); 0 without edges."""
         if not self._parts:
             return np.zeros((self.n_features, self.n_bins, self.n_classes))
         return self._parts[-1].rows()
 
-    def counts_since_cut(self) -> NDArray[np.float64] | None:
+    def counts_since_cut(self) -> Floats | None:
         """Return :meth:`counts` without the rows that determined the edges; None if rows fade."""
         if not self._parts:
             return self.counts()
@@ -369,9 +368,7 @@ class FixedBins(FadingState):
             return None
         return part.rows() - self._first
 
-    def test(
-        self, statistic_of: Callable[[Array], tuple[Array, Array]]
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
+    def test(self, statistic_of: Callable[[Array], tuple[Array, Array]]) -> tuple[Floats, Ints] | None:
         """Return a test statistic and its degrees of freedom for each feature; None while rows are buffered.
 
         Parameters
@@ -398,9 +395,9 @@ def _is_coarse(quantiles: Array) -> bool:
     return bool(few.any() or ties.any())
 
 
-def zeros_in_first_bin(first: Array, columns: Any) -> NDArray[np.float64]:
+def zeros_in_first_bin(first: Array, columns: Any) -> Floats:
     """Return counts in which some features are 0 in all rows; the number of rows is that of the fullest feature."""
-    counts: NDArray[np.float64] = first.copy()
+    counts: Floats = first.copy()
     counts[columns] = 0.0
     counts[columns, 0] = first.sum(axis=1).max(axis=0, initial=0.0)
     return counts

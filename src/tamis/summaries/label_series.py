@@ -36,11 +36,9 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._shapes import Shapes, SizedState
-from tamis._validation import Array
+from tamis._validation import Array, Floats
 from tamis.dependence.autocorrelation import SIGNIFICANT, count_ratios, flat_level
 from tamis.summaries.batch import n_bytes
-
-__all__ = ["LAGS", "LabelSeries"]
 
 # Lags of the label, about geometric, whose phases in cycles of 5 to 336 rows are as different as possible.
 LAGS = (87, 120, 198, 334, 587, 1578, 1981, 3187)
@@ -186,7 +184,7 @@ class LabelSeries(SizedState):
         padded = np.concatenate([np.zeros(_LONGEST - len(last), np.int32), last])
         self._ring = np.roll(padded, self.n_rows % _LONGEST).astype(np.int32)
 
-    def inflation(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def inflation(self) -> tuple[Floats, Floats]:
         """Return R of each level with at least 8 blocks, and its excess over 1 in standard errors.
 
         Returns
@@ -196,7 +194,7 @@ class LabelSeries(SizedState):
         """
         return self._read()[:2]
 
-    def _read(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def _read(self) -> tuple[Floats, Floats, Floats]:
         """Return R, its excess over 1 in standard errors, and R_c, by level."""
         levels = slice(_LOWEST, _LOWEST + np.count_nonzero(self._blocks >= _FEWEST))
         blocks = self._blocks[levels].astype(np.float64)

@@ -11,14 +11,11 @@ import math
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from tamis._atomic import atomic
 from tamis._guard import ThreadSafeState
 from tamis._kernels import njit
-from tamis._validation import Array, Rows
-
-__all__ = ["RunningMoments", "add_deviations", "all_finite", "inverse_scale"]
+from tamis._validation import Array, Floats, Rows
 
 
 @njit()
@@ -212,11 +209,11 @@ class RunningMoments(ThreadSafeState):
         _absorb_zeros(arriving, self.weight, keep, self.mean, self.m2)
         self.mean[columns], self.m2[columns] = some
 
-    def variance(self) -> NDArray[np.float64]:
+    def variance(self) -> Floats:
         """Return the population variance (divisor: the weight), shape (n_features,)."""
         return self.m2 / self.weight if self.weight > 0.0 else np.zeros_like(self.m2)
 
-    def inverse_scale(self) -> NDArray[np.float64]:
+    def inverse_scale(self) -> Floats:
         """Return the reciprocal standard deviation of each feature; 0 for a constant feature."""
         return inverse_scale(self.m2, self.weight)
 

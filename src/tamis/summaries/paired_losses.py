@@ -45,15 +45,12 @@ from statistics import NormalDist
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainc, betaln
 
 from tamis._kernels import njit
 from tamis._shapes import Shapes
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Ints, Mask
 from tamis.dependence.autocorrelation import mean_error
-
-__all__ = ["PairedLosses", "log_evidence", "preferred"]
 
 _BATCHES = 5  # at least, for their standard error
 _SURE = 2.0  # standard errors
@@ -63,10 +60,10 @@ _CAUTION = 2.0  # additional errors, against decisions by chance on the first ro
 class Gaps(NamedTuple):
     """Mean loss of each candidate above that of the reference, and its standard error (1)."""
 
-    gap: NDArray[np.float64]
-    error: NDArray[np.float64]
+    gap: Floats
+    error: Floats
 
-    def within(self, tolerance: float, n_errors: float = 1.0) -> NDArray[np.bool_]:
+    def within(self, tolerance: float, n_errors: float = 1.0) -> Mask:
         """Return which candidates are behind by at most the tolerance, including some standard errors."""
         return np.asarray(self.gap + n_errors * self.error <= tolerance)
 
@@ -123,9 +120,9 @@ class PairedLosses:
         some.losses = self.losses[:, candidates]
         return some
 
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> Floats:
         """Return the mean loss of each candidate; 0 without rows."""
-        mean: NDArray[np.float64] = self.weight @ self.losses / max(float(self.weight.sum()), 1e-300)
+        mean: Floats = self.weight @ self.losses / max(float(self.weight.sum()), 1e-300)
         return mean
 
     def behind(self, reference: int | None = None, *, in_order: bool = False) -> Gaps:
@@ -177,7 +174,7 @@ def _compare(
 
 
 def preferred(
-    sizes: NDArray[np.int64] | NDArray[np.float64],
+    sizes: Ints | Floats,
     paired: PairedLosses,
     tolerance: float,
     now: int,

@@ -45,17 +45,14 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._shapes import state_error
-from tamis._validation import Array, Rows, check_number
+from tamis._validation import Array, Floats, Ints, Rows, check_number
 from tamis.summaries.batch import FadingState, check_batch, n_bytes
-
-__all__ = ["PrunedQuantiles", "SubSummary"]
 
 # State, for J features and K classes:
 #   _staged    buffered rows, their codes and weights, in the units of new rows when they arrived
 #   _levels, _finished   SubSummary: values (J, V) ascending, weights (J, V, K), error (J,)
 
-Floats = NDArray[np.float64]
-Staged = tuple[Array, NDArray[np.int64], Floats]
+Staged = tuple[Array, Ints, Floats]
 
 _AT_ONCE = 1 << 21  # values read at a time
 
@@ -318,7 +315,7 @@ class PrunedQuantiles(FadingState):
             start = part.stop
         return True
 
-    def _stage(self, rows: Array, codes: NDArray[np.int64], weight: Floats) -> None:
+    def _stage(self, rows: Array, codes: Ints, weight: Floats) -> None:
         """Buffer rows; prune each complete block and carry it to the first empty level."""
         self._staged = (*self._staged, (rows, codes, weight))
         self._n_staged += len(codes)

@@ -6,16 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit, overwrite
-from tamis._validation import Array
-
-__all__ = [
-    "TOLERANCE", "Runs", "between", "copy_columns", "distinct_runs", "first_not_below", "group_cells",
-    "halve", "read_even", "read_rows", "read_table", "select", "thin", "union", "up_to", "weigh",
-    "weight_before",
-]  # fmt: skip
+from tamis._validation import Array, Floats, Ints
 
 TOLERANCE = 1e-12  # relative; cumulative weights that differ by less are treated as equal
 
@@ -24,10 +17,10 @@ class Runs(NamedTuple):
     """Several sorted runs per feature: run r of feature f at start[f, r]:stop[f, r]."""
 
     values: Array  # in the summary's dtype
-    below: NDArray[np.float64]  # weight of the run up to and including each value; only where unit is 0
-    start: NDArray[np.int64]
-    stop: NDArray[np.int64]
-    unit: NDArray[np.float64]  # (n_features, n_runs): the weight of each value of the run, 0 if they differ
+    below: Floats  # weight of the run up to and including each value; only where unit is 0
+    start: Ints
+    stop: Ints
+    unit: Floats  # (n_features, n_runs): the weight of each value of the run, 0 if they differ
 
 
 @njit()

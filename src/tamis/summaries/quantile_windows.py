@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Mask
 from tamis.summaries.quantile_kernels import (
     TOLERANCE,
     Runs,
@@ -28,8 +28,6 @@ from tamis.summaries.quantile_kernels import (
     weight_before,
 )  # fmt: skip
 from tamis.summaries.quantile_points import ClassPoints
-
-__all__ = ["MOST_CLASSES", "EdgeWindows"]
 
 _SIDE = 16  # entries on each side of an edge
 _ROOM = 3 * _SIDE  # capacity of a window: 16 entries may be added
@@ -42,12 +40,12 @@ class Windows(NamedTuple):
 
     low: Array  # (n_features, n_edges), of the summary's dtype
     high: Array
-    base: NDArray[np.float64]  # (n_features, n_edges, n_classes): weight up to `low`
-    total: NDArray[np.float64]  # (n_features,)
+    base: Floats  # (n_features, n_edges, n_classes): weight up to `low`
+    total: Floats  # (n_features,)
     size: NDArray[np.int32]  # (n_features, n_edges): entries, -1 if the window cannot be used
     values: Array  # (n_features, n_edges, _ROOM), ascending
     classes: NDArray[np.int8]
-    weights: NDArray[np.float64]
+    weights: Floats
 
 
 @njit(strict=True, allocates=False)
@@ -318,7 +316,7 @@ class EdgeWindows:
             self.n_staged[c] = one.n_staged
         return True
 
-    def read(self, fractions: Array, upto: Array) -> NDArray[np.bool_]:
+    def read(self, fractions: Array, upto: Array) -> Mask:
         """Write the weight of each class up to each edge into `upto`; return for which features."""
         is_read = np.zeros(len(self.of.total), np.bool_)
         _read(fractions, upto, is_read, self.of)

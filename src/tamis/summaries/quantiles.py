@@ -32,13 +32,11 @@ from numpy.typing import DTypeLike, NDArray
 from tamis._atomic import atomic
 from tamis._kernels import njit
 from tamis._shapes import state_error
-from tamis._validation import Array, Rows, check_number
+from tamis._validation import Array, Floats, Rows, check_number
 from tamis.summaries.batch import FadingState, check_batch, n_bytes
 from tamis.summaries.quantile_kernels import Runs, between, select, weigh
 from tamis.summaries.quantile_points import CHUNK, ClassPoints
 from tamis.summaries.quantile_windows import MOST_CLASSES, EdgeWindows
-
-__all__ = ["QuantileSummary", "rows_until_lost"]
 
 _LARGEST = {name: float(np.finfo(name).max) for name in ("float32", "float64")}
 _LARGEST32, _SMALLEST = _LARGEST["float32"], float(np.finfo(np.float32).smallest_subnormal)
@@ -418,17 +416,17 @@ class QuantileSummary(FadingState):
 
     # -- results -------------------------------------------------------------------------------------------
 
-    def weight(self) -> NDArray[np.float64]:
+    def weight(self) -> Floats:
         """Return the faded number of rows of each class, shape (n_classes,)."""
         return self._weight / self._gain
 
-    def count(self) -> NDArray[np.float64]:
+    def count(self) -> Floats:
         """Return the exact (faded) number of non-missing values of each class and feature."""
         missing = self._missing if self._missing.size else np.zeros((self.n_classes, 1))
         values = np.maximum(self._weight[:, None] - missing, 0.0) / self._gain[:, None]
         return values + np.zeros((1, self.n_features))
 
-    def quantile(self, q: float | Array) -> NDArray[np.float64]:
+    def quantile(self, q: float | Array) -> Floats:
         """Return the smallest value x with F(x) >= q.
 
         Parameters
@@ -452,7 +450,7 @@ class QuantileSummary(FadingState):
             values[first : first + len(part), order] = part
         return values[:, 0] if np.ndim(q) == 0 else values
 
-    def weight_below(self, cuts: Array) -> NDArray[np.float64]:
+    def weight_below(self, cuts: Array) -> Floats:
         """Return the weight of the values up to and including each cut.
 
         Parameters
@@ -470,7 +468,7 @@ class QuantileSummary(FadingState):
             weigh(runs, of_class, cuts[part], values[part])
         return values / self._gain
 
-    def counts(self, n_bins: int) -> NDArray[np.float64]:
+    def counts(self, n_bins: int) -> Floats:
         """Return the weight of each class in each of `n_bins` bins of about equal weight.
 
         Bin h contains the values x with q_h < x <= q_(h+1), where q_h is the smallest value with F(q_h) >= h / n_bins.
@@ -504,7 +502,7 @@ class QuantileSummary(FadingState):
         _readings[self] = float(self._weight.sum()), windows
         return counts
 
-    def _weight_up_to(self, fractions: Array, windows: EdgeWindows | None) -> NDArray[np.float64]:
+    def _weight_up_to(self, fractions: Array, windows: EdgeWindows | None) -> Floats:
         """Return the weight of each class up to the quantiles; open windows around them."""
         upto = np.zeros((self.n_features, len(fractions), self.n_classes))
         for first, runs, of_class in self._runs():
@@ -547,7 +545,7 @@ class QuantileSummary(FadingState):
             return None
         return EdgeWindows(self._points, self.n_features, n_bins - 1, self.dtype)
 
-    def rank_error(self, *, by_class: bool = False) -> NDArray[np.float64]:
+    def rank_error(self, *, by_class: bool = False) -> Floats:
         """Return the certified bound of the error of a weight up to any cut, as a fraction of all.
 
         Returns

@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
 from tamis._shapes import state_error
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Ints, Rows
 from tamis.errors import DataError
 from tamis.summaries.batch import n_bytes
-
-__all__ = ["SparseWindow"]
 
 
 @njit(strict=True)
@@ -184,19 +182,19 @@ class SparseWindow(ThreadSafe):
                 return
         raise state_error("'_ones' of a SparseWindow is not as its rows make it")
 
-    def measures(self, class_counts: Array, f: Array, scale: int) -> NDArray[np.float64]:
+    def measures(self, class_counts: Array, f: Array, scale: int) -> Floats:
         """Return H(X), H(Y), H(Y|X) and the bias, shape (4, n_features)."""
         measures = np.zeros((4, len(self._ones)))
         if class_counts.sum() > 0:
             _measure_ones(self._ones, class_counts, f, 2.0**-scale, measures)
         return measures
 
-    def table(self, j: int, class_counts: Array) -> NDArray[np.int64]:
+    def table(self, j: int, class_counts: Array) -> Ints:
         """Return the counts of feature j being 0, 1 and NaN (never) by class."""
         ones = self._ones[j, 1:].astype(np.int64)
         return np.stack([class_counts - ones, ones, np.zeros_like(ones)])
 
-    def pairs(self, i: int, others: Array, f: Array, n: int) -> NDArray[np.float64]:
+    def pairs(self, i: int, others: Array, f: Array, n: int) -> Floats:
         """Return SU of feature i with each of the others, computed from the rows in which both are one."""
         together = np.zeros(len(self._ones), np.int64)
         _count_with(i, self._pool, self._place, n, together)

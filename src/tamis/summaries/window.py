@@ -26,18 +26,6 @@ from tamis._validation import Array
 from tamis.summaries.categories import find_slot
 from tamis.summaries.discretize import MIN_GAP, build_bins, cell_of, join_counted, place_of
 
-__all__ = [
-    "State",
-    "acceptable",
-    "learn",
-    "measure",
-    "pairs",
-    "rebin",
-    "uncertainty",
-    "update_row",
-    "write_bins",
-]
-
 State: TypeAlias = tuple[tuple[Array, ...], tuple[Array, ...], tuple[Array, ...], tuple[Array, ...]]
 Arrays: TypeAlias = Any
 _BLOCK = 64  # features whose counts fit in the L1 cache while a batch is counted

@@ -40,8 +40,6 @@ from tamis.errors import DataError
 from tamis.streams import as_stream
 from tamis.summaries.entropy import WindowCounts
 
-__all__ = ["MAGNITUDES", "DriftMagnitude", "drift_over_time"]
-
 MAGNITUDES = ("covariate", "class_conditional", "posterior", "joint")
 _DISTANCES = ("hellinger", "total-variation")
 

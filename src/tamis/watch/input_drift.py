@@ -41,9 +41,6 @@ from tamis._kernels import njit
 from tamis._validation import Array, Floats, Ints, Mask, as_rows, check_choice, check_number
 from tamis.watch.long_run import LongRunVariance
 
-__all__ = ["InputDrift"]
-
-
 _MOST_CATEGORIES = 100  # categories of a column with separate bins; rarer ones are treated as new
 # Half-lives, in multiples of the shortest; the first window is that of the distances, the others are those of a drift.
 _WINDOWS = np.array([1.0, 1.0, 8.0])

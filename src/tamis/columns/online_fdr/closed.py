@@ -36,15 +36,11 @@ import math
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array
+from tamis._validation import Array, Floats
 from tamis.columns.online_fdr.lord import ELOND, gamma_power
 
-__all__ = ["ClosedELOND"]
-
-Floats = NDArray[np.float64]
 _EXACT = 2000.0  # tests whose e-values all count
 _LARGEST = 700.0  # log of an e-value, so that products are finite
 

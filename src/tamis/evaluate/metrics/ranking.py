@@ -43,8 +43,6 @@ from tamis._validation import Array, as_numbers, check_number
 from tamis.errors import StateError
 from tamis.evaluate.metrics.metric import predicts_numbers
 
-__all__ = ["PastThreshold", "SlidingAUC", "SlidingMacroAUC", "SlidingPrecisionRecall", "best_threshold"]
-
 _BLOCK = 64  # rows whose scores are merged together
 _MOST_CLASSES = 100  # that are ranked: memory and time grow with their number
 _FEW = 50  # inserting one row in so many of the window takes as long as sorting the window

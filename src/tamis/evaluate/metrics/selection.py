@@ -29,10 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import as_numbers, check_number, reject_masked
+from tamis._validation import Mask, as_numbers, check_number, reject_masked
 from tamis.base import top_mask
-
-__all__ = ["SelectionAccuracy", "detection_rate", "selection_accuracy"]
 
 
 class SelectionAccuracy(NamedTuple):
@@ -141,7 +139,7 @@ def selection_accuracy(
     return score_rows(mask, truth, float(gamma))
 
 
-def score_rows(mask: NDArray[np.bool_], truth: NDArray[np.bool_], gamma: float = 0.7) -> SelectionAccuracy:
+def score_rows(mask: Mask, truth: Mask, gamma: float = 0.7) -> SelectionAccuracy:
     """Return the mean accuracy over rows of a mask (n_features,), given the relevant features (n_rows, n_features)."""
     sums = np.zeros(4)
     _score(mask, truth, gamma, sums)
@@ -149,7 +147,7 @@ def score_rows(mask: NDArray[np.bool_], truth: NDArray[np.bool_], gamma: float =
 
 
 def _score_with_copies(
-    mask: NDArray[np.bool_], truth: NDArray[np.bool_], original: NDArray[np.intp], gamma: float
+    mask: Mask, truth: Mask, original: NDArray[np.intp], gamma: float
 ) -> tuple[float, ...]:
     stand_for = np.zeros_like(truth)
     stand_for[original[mask]] = True  # the originals represented by a selected column, itself or a copy
@@ -203,7 +201,7 @@ def detection_rate(scores: Any, relevant: Any, k: int | None = None) -> float:
     return float((top_mask(values, n_relevant if k is None else int(k)) & truth).sum() / n_relevant)
 
 
-def as_mask(name: str, chosen: Any, n_features: int) -> NDArray[np.bool_]:
+def as_mask(name: str, chosen: Any, n_features: int) -> Mask:
     """Return the mask of a set of columns that is specified by indices or by a mask."""
     reject_masked(name, chosen)
     at = np.asarray(list(chosen) if isinstance(chosen, set | frozenset | range) else chosen)

@@ -17,13 +17,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
-from tamis._validation import as_numbers, check_number, reject_masked
-
-__all__ = ["SlidingStability", "nogueira", "nogueira_variance"]
+from tamis._validation import Ints, as_numbers, check_number, reject_masked
 
 
 @njit(strict=True)
@@ -152,7 +149,7 @@ class SlidingStability(ThreadSafe):
         self.n_sets = min(self._added, self.window)
         self._value = self._phi()
 
-    def _slide(self, indices: NDArray[np.int64]) -> bool:
+    def _slide(self, indices: Ints) -> bool:
         slot = self._added % self.window
         return bool(_slide(indices, self._counts, self._ring, self._sizes, self._totals, slot))
 

@@ -7,16 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tamis._validation import as_table, short_repr
+from tamis._validation import Mask, as_table, short_repr
 from tamis.base.per_target import columns_of_targets, is_numeric_target
 from tamis.evaluate.prequential.loop import prequential
 from tamis.evaluate.prequential.result import PrequentialResult
 from tamis.report import Reproduction, Result, Table
-
-__all__ = ["TargetsResult", "prequential_by_target"]
 
 
 class TargetsResult(Result):
@@ -42,7 +39,7 @@ class TargetsResult(Result):
             dict.fromkeys(name for one in results.values() for name in one.feature_names)
         )
         kept = [set(one.selected()) for one in results.values()]
-        self.support_by_target: NDArray[np.bool_] = np.array(
+        self.support_by_target: Mask = np.array(
             [[name in some for name in self.feature_names] for some in kept]
         )
 

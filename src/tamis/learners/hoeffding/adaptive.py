@@ -25,17 +25,6 @@ from tamis.learners.hoeffding.nodes import (
     queue_change,
 )
 
-__all__ = [
-    "compare_alternate",
-    "draw_count",
-    "draw_features",
-    "drop_alternate",
-    "poisson",
-    "replace_split",
-    "start_alternate",
-    "uniform",
-]
-
 _LEAST_WIDTH = 300.0
 _TOTAL, _WIDTH = 2, 4  # in a detector's state
 _LOG_SIGNIFICANCE = float(np.log(2.0 / 0.05))

@@ -38,8 +38,6 @@ from tamis.learners.hoeffding.member import Sampling, apply_pending, learn_row
 from tamis.learners.hoeffding.nodes import Arrays, Note, State
 from tamis.learners.hoeffding.splits import SplitOptions
 
-__all__ = ["OzaBoost"]
-
 _LEAST_OFTEN, _MOST_OFTEN = 1e-100, 100.0  # lambda; e^-lambda is finite and positive
 
 

@@ -10,8 +10,6 @@ from tamis._kernels import njit
 from tamis._validation import Floats, Ints
 from tamis.learners.hoeffding.nodes import MISSING, UNKNOWN
 
-__all__ = ["Categories"]
-
 MAX_CATEGORIES = 1000  # of a feature: each may have a branch, whose leaf counts all of them
 
 

@@ -49,8 +49,6 @@ from tamis.learners.hoeffding.splits import (
     write_split,
 )
 
-__all__ = ["CheckSchedule", "RowWindow", "learn", "predict_votes"]
-
 # Columns of `trials`: errors of both, and the largest lead of the alternate so far.
 OF_SPLIT, OF_ALTERNATE, LEAD = range(3)
 _RECOUNT_BELOW = 1e-9  # a smaller fraction of a sum of squares, after removing a row, is rounding error

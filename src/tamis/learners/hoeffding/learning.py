@@ -34,20 +34,6 @@ from tamis.learners.hoeffding.splits import (
     update_statistics,
 )
 
-__all__ = [
-    "attempt_split",
-    "attempt_split_of",
-    "find_leaves",
-    "has_room",
-    "learn",
-    "learn_at_leaf",
-    "predict_and_score",
-    "predict_votes",
-    "queue_branches",
-    "register_categories",
-    "update_leaf",
-]
-
 
 @njit()
 def learn(

@@ -16,8 +16,6 @@ from tamis._kernels import njit
 from tamis._validation import Floats, Ints
 from tamis.learners.hoeffding.nodes import Arrays, Chain, Link, Moment, Number
 
-__all__ = ["BAYES", "BAYES_OR_MAJORITY", "GIVEN", "MAJORITY", "SAME", "UNSEEN", "bayes", "uses_bayes", "vote"]
-
 MAJORITY, BAYES, BAYES_OR_MAJORITY, GIVEN = range(4)
 _LOG_2_PI = float(np.log(2.0 * np.pi))
 UNSEEN = 1e6  # subtracted from the log probability for a value that a class without variance has not had

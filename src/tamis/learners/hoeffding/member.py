@@ -47,18 +47,6 @@ from tamis.learners.hoeffding.nodes import (
 from tamis.learners.hoeffding.splits import SplitOptions, add_branch, features_in_use, split
 from tamis.learners.hoeffding.validation import check_trees, require
 
-__all__ = [
-    "DRIFT",
-    "NOTHING",
-    "WARNING",
-    "Member",
-    "Sampling",
-    "add_votes",
-    "apply_pending",
-    "learn_member",
-    "learn_row",
-]
-
 NOTHING, WARNING, DRIFT = range(3)  # event after the last row
 
 

@@ -23,21 +23,6 @@ from tamis.learners.hoeffding.member import NOTHING, Member, Sampling, add_votes
 from tamis.learners.hoeffding.nodes import Arrays, Link, Note, State, child_of, heaviest_child
 from tamis.learners.hoeffding.splits import SplitOptions
 
-__all__ = [
-    "COMPLETE",
-    "EVENT",
-    "HELD",
-    "ROW",
-    "SIGNAL",
-    "STATUS",
-    "MemberTable",
-    "RowUndo",
-    "learn_members",
-    "new_progress",
-    "vote_members",
-]
-
-
 _NAMES = ("drawn", "tally", "detectors", *(f"pools.{name}" for name in Arrays._fields))
 _arrays_of = attrgetter(*_NAMES)
 _TYPES = dict.fromkeys(

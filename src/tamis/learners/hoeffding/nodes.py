@@ -18,9 +18,6 @@ from tamis._kernels import njit
 from tamis._validation import Floats, Ints
 from tamis.drift.adwin import STATE_SIZE
 
-__all__ = ["Arrays", "Pools", "shapes_of_pools"]
-
-
 # Columns of `links`; LEFT is -1 at a leaf, ALTERNATE and DETECTOR are -1 where there is none.
 Link = IntEnum(
     "Link", "LEFT NEXT PARENT DEPTH FEATURE KIND CELL CUT_CELL SLOT DETECTOR ALTERNATE BORN ALIVE", start=0

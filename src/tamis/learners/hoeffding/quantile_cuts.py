@@ -16,8 +16,6 @@ from tamis._validation import Floats
 from tamis.dependence.split_gain import gain_of_two
 from tamis.summaries.quantile_kernels import first_not_below
 
-__all__ = ["best_edge", "count_value", "weight_up_to"]
-
 _LARGEST_SHARE = 2.0  # of the mean weight of a bin
 
 

@@ -44,8 +44,6 @@ from tamis.learners.hoeffding.adaptive import uniform
 from tamis.learners.hoeffding.vfdr import VFDR, Rule, RuleClassifier
 from tamis.learners.subsets import COUNT_OR_FRACTION, balanced_subsets, resolve_max_features
 
-__all__ = ["RandomRules"]
-
 _SET_PARAMETERS = sorted(allowed(VFDR).keys() - {"categorical"})
 
 

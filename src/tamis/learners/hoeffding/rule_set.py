@@ -45,9 +45,6 @@ from tamis.learners.hoeffding.nodes import (
 from tamis.learners.hoeffding.splits import SplitOptions, best_split, split_weights, update_statistics
 from tamis.learners.hoeffding.validation import check_trees, require
 
-__all__ = ["NOTHING", "OPERATORS", "RIGHT", "SEEN", "RuleOptions", "RuleSet", "learn", "predict_votes"]
-
-
 OPERATORS = ("<=", ">", "==", "!=")
 AT_MOST, ABOVE, EQUAL, NOT_EQUAL = range(4)
 NOTHING = -1  # the feature of a place without a literal

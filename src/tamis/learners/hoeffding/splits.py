@@ -26,19 +26,6 @@ from tamis.dependence.split_gain import LEAST_SHARE, entropy_times_weight, gain_
 from tamis.learners.hoeffding.nodes import Arrays, Chain, Kind, Link, Moment, Number, State, new_leaf, release
 from tamis.learners.hoeffding.quantile_cuts import best_edge, count_value, weight_up_to
 
-__all__ = [
-    "SplitOptions",
-    "add_children",
-    "best_split",
-    "features_in_use",
-    "hoeffding_bound",
-    "split",
-    "split_merit",
-    "split_weights",
-    "update_statistics",
-    "write_split",
-]
-
 _SLACK = 1.000001 / float(np.log(2.0))
 _ROUNDING = 1e-12  # apparent gain in bits of a split without gain
 

@@ -56,8 +56,6 @@ from tamis.learners.hoeffding.nodes import (
 from tamis.learners.hoeffding.splits import SplitOptions, split
 from tamis.learners.hoeffding.validation import check_trees
 
-__all__ = ["StreamingStacking"]
-
 _SMOOTHING = 0.001  # e
 _CLOCK_AFTER_DRIFT = 10.0  # n
 _SEEN, _DRIFTS = range(2)

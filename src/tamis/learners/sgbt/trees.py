@@ -25,8 +25,6 @@ from tamis.drift.adwin import update_window
 from tamis.learners.hoeffding.adaptive import draw_features
 from tamis.summaries.quantile_kernels import first_not_below
 
-__all__ = ["FREE_NODES", "FREE_SLOTS", "Options", "Trees", "bin_rows", "create_tree", "learn", "score_rows"]
-
 FREE_NODES, FREE_SLOTS = 0, 1
 _G, _H, _ROWS, _SINCE, _GAIN = range(5)
 _LEAST_HESSIAN, _LEAST_CHILD = 1e-6, 1.0  # the second as in XGBoost: the smallest H of a child

@@ -54,15 +54,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._kernels import njit
 from tamis._shapes import state_error
-from tamis._validation import Array, Rows, are_categories, columns_of
+from tamis._validation import Array, Floats, Ints, Mask, Rows, are_categories, columns_of
 from tamis._validation.parameters import number, parameters
 from tamis.base import RowSelector
 from tamis.base.declarations import Claims
 from tamis.base.rows import feature_names
 from tamis.drift import DETECTOR, Detector, DriftDetector, make
 from tamis.rows.abfs.stumps import Observers, Stump, Values
-
-__all__ = ["ABFS"]
 
 _TIE = 0.1  # a Hoeffding bound below it counts as a tie
 _BLOCK = 1024  # rows processed at once
@@ -406,14 +404,14 @@ class ABFS(RowSelector):
             self._right, self._wrong = np.r_[self._right, 0.0], np.r_[self._wrong, 0.0]
             self._begin_candidate()
 
-    def _is_undecided(self, gains: NDArray[np.float64]) -> bool:
+    def _is_undecided(self, gains: Floats) -> bool:
         second, first = np.sort(np.r_[0.0, gains])[-2:]
         spread = math.log2(max(2, int(np.count_nonzero(self._observers.total))))
         bound = spread * math.sqrt(math.log(1.0 / self.delta) / (2.0 * self._weight))
         return bool(first - second <= bound and bound >= _TIE)
 
     @property
-    def selected_(self) -> NDArray[np.int64]:
+    def selected_(self) -> Ints:
         """Selected features, in order of entry."""
         check_is_fitted(self)
         return np.array([unit.stump.feature for unit in self._units], dtype=np.int64)
@@ -423,20 +421,20 @@ class ABFS(RowSelector):
         """Number of recent rows from which a learner should be refitted after a drift."""
         return int(self.grace_period)
 
-    def _relevance(self) -> NDArray[np.float64]:
+    def _relevance(self) -> Floats:
         scores, _ = self._observers.gains()
         most = math.log2(len(self.classes_))
         for place, unit in enumerate(reversed(self._units), start=1):
             scores[unit.stump.feature] = place * most + unit.stump.gain
         return scores
 
-    def _selection(self) -> NDArray[np.bool_]:
+    def _selection(self) -> Mask:
         mask = np.full(self.n_features_in_, not self._units)
         mask[self.selected_] = True
         return mask
 
 
-def _update(detector: DriftDetector, errors: NDArray[np.float64]) -> int:
+def _update(detector: DriftDetector, errors: Floats) -> int:
     """Update a detector with errors up to the first drift; return its row, or -1."""
     if isinstance(detector, Detector) and len(errors) > 1:
         return detector.update_many(errors)

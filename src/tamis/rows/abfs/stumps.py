@@ -16,17 +16,13 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._shapes import Shapes, state_error, without_columns
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Ints
 from tamis.base.categories import MAX_CATEGORIES
 from tamis.dependence.expected_g import MANY, expected_g, fill_expected_g
 from tamis.dependence.split_gain import LEAST_SHARE, entropy_times_weight, gain_of_two, share_below
 from tamis.rows.softsign_scaler import N_SCALING_ROWS, SoftsignScaler
 from tamis.summaries.categories import find_slot, n_slots_for
 
-__all__ = ["Observers", "Stump", "Values"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 _CUTS = 10  # equally spaced cut points of a numeric feature
 _MEAN, _SQUARES, _LOW, _HIGH = 0, 1, 2, 3
 
@@ -305,7 +301,7 @@ class Observers:
         self._squares = 0.0  # of the weights
         self._normal = np.zeros((4, 0, len(numeric)))
         self._counts = np.zeros((0, values.start[-1]))
-        self._start: NDArray[np.int64] = values.start
+        self._start: Ints = values.start
         self.grow(n_classes)
 
     def grow(self, n_classes: int) -> None:

@@ -34,20 +34,8 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._shapes import Shapes, SizedState
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Mask, Rows
 from tamis.summaries.class_moments import ClassMoments
-
-__all__ = [
-    "LinearRegressions",
-    "LogisticRegressions",
-    "Scale",
-    "auc_loss",
-    "bayes_scores",
-    "brier_loss",
-    "logistic_shares",
-    "predictions",
-    "softmax_shares",
-]
 
 _LIMIT = 5.0  # standard deviations at which values are clipped
 _LOGISTIC_RATE = 0.01  # eta of (2), the rate of the default learner
@@ -241,14 +229,14 @@ class LogisticRegressions(SizedState):
         learners.W, learners.b = self.W[sets], self.b[sets]
         return learners
 
-    def scores(self, Z: Rows, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def scores(self, Z: Rows, masks: Mask) -> Floats:
         """Return the scores (1) of each row for each set, shape (n_rows, n_sets, n_outputs)."""
         inside = (self.W * masks[:, None, :]).reshape(-1, masks.shape[1])
-        scores: NDArray[np.float64] = np.asarray(Z @ inside.T).reshape(Z.shape[0], *self.b.shape) + self.b
+        scores: Floats = np.asarray(Z @ inside.T).reshape(Z.shape[0], *self.b.shape) + self.b
         return scores
 
     def learn(
-        self, Z: Rows, codes: Array, weight: Array, masks: NDArray[np.bool_], rng: np.random.Generator | None = None
+        self, Z: Rows, codes: Array, weight: Array, masks: Mask, rng: np.random.Generator | None = None
     ) -> None:  # fmt: skip
         """Learn from the rows (2), in order; with `rng`, each of several outputs learns in its own random order.
 
@@ -286,15 +274,13 @@ class LinearRegressions(LogisticRegressions):
         super().__init__(n_sets, 2, n_features)
         self.moments = np.zeros(3)
 
-    def scores(self, Z: Rows, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def scores(self, Z: Rows, masks: Mask) -> Floats:
         """Return the predicted target of each row for each set, shape (n_rows, n_sets, 1)."""
         scores = super().scores(Z, masks)
         _, mean, variance = self.moments
         return mean + (variance**0.5 or 1.0) * scores
 
-    def fit_step(
-        self, Z: Rows, y: Array, weight: Array, masks: NDArray[np.bool_], learner: Any, n_before: int
-    ) -> None:
+    def fit_step(self, Z: Rows, y: Array, weight: Array, masks: Mask, learner: Any, n_before: int) -> None:
         """Learn from the rows (4), in order.
 
         Parameters
@@ -318,7 +304,7 @@ class LinearRegressions(LogisticRegressions):
         _descend(rows, targets, weight, masks, self.W, self.b, n_before + 1.0, sgd_rule(learner))
 
 
-def bayes_scores(X: Array, moments: ClassMoments, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
+def bayes_scores(X: Array, moments: ClassMoments, masks: Mask) -> Floats:
     """Return the log-likelihood of each class under naive Bayes with each feature set, for each row, by (3).
 
     Parameters
@@ -355,13 +341,11 @@ def bayes_scores(X: Array, moments: ClassMoments, masks: NDArray[np.bool_]) -> N
     Z, (n_sets, p), n_classes = (X - scale.shift) * scale.factor, masks.shape, len(prior)
     inside = masks[:, None, :].astype(np.float64)
     values: Any = (Z * Z) @ (pull * inside).reshape(-1, p).T + Z @ (lean * inside).reshape(-1, p).T
-    log_joint: NDArray[np.float64] = (
-        values.reshape(len(Z), n_sets, n_classes) + inside[:, 0] @ level.T + prior
-    )
+    log_joint: Floats = values.reshape(len(Z), n_sets, n_classes) + inside[:, 0] @ level.T + prior
     return log_joint
 
 
-def predictions(scores: NDArray[np.float64]) -> NDArray[np.intp]:
+def predictions(scores: Floats) -> NDArray[np.intp]:
     """Return the class predicted by each set for each row, shape (n_sets, n_rows); two classes have one output."""
     if scores.shape[2] == 1:
         return (scores[:, :, 0] > 0.0).T.astype(np.intp)
@@ -369,19 +353,19 @@ def predictions(scores: NDArray[np.float64]) -> NDArray[np.intp]:
     return best
 
 
-def logistic_shares(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def logistic_shares(scores: Floats) -> Floats:
     """Return probabilities from the scores (1): one output for two classes; of more, divided by their sum."""
     shares = 1.0 / (1.0 + np.exp(-np.clip(scores, -_LARGEST_MARGIN, _LARGEST_MARGIN)))
     return shares if scores.shape[2] == 1 else shares / shares.sum(axis=2, keepdims=True)
 
 
-def softmax_shares(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def softmax_shares(scores: Floats) -> Floats:
     """Return probabilities from log-likelihoods (3)."""
-    shares: NDArray[np.float64] = np.exp(scores - scores.max(axis=2, keepdims=True))
+    shares: Floats = np.exp(scores - scores.max(axis=2, keepdims=True))
     return shares / shares.sum(axis=2, keepdims=True)
 
 
-def brier_loss(shares: NDArray[np.float64], codes: Array, weight: Array) -> NDArray[np.float64]:
+def brier_loss(shares: Floats, codes: Array, weight: Array) -> Floats:
     """Return the Brier score of each row, by each set, relative to that of the proportions of the classes.
 
     Parameters
@@ -412,7 +396,7 @@ def brier_loss(shares: NDArray[np.float64], codes: Array, weight: Array) -> NDAr
     return np.asarray(((shares**2).sum(axis=2) - 2.0 * own + 1.0).T / base)
 
 
-def auc_loss(scores: NDArray[np.float64], is_positive: NDArray[np.bool_]) -> NDArray[np.float64]:
+def auc_loss(scores: Floats, is_positive: Mask) -> Floats:
     """Return, for each set and positive row, the proportion of other rows ranked above it; ties count one half.
 
     The mean of a set is 1 - AUC. The scores are those of two classes, and the second one is the positive one.
@@ -426,5 +410,5 @@ def auc_loss(scores: NDArray[np.float64], is_positive: NDArray[np.bool_]) -> NDA
     """
     margin = (scores[:, :, -1] if scores.shape[2] == 1 else scores[:, :, 1] - scores[:, :, 0]).T
     own, others = margin[:, is_positive, None], margin[:, None, ~is_positive]
-    losses: NDArray[np.float64] = (others > own).mean(axis=2) + 0.5 * (others == own).mean(axis=2)
+    losses: Floats = (others > own).mean(axis=2) + 0.5 * (others == own).mean(axis=2)
     return losses

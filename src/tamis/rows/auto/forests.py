@@ -25,13 +25,10 @@ import copy
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._shapes import Shapes, SizedState
-from tamis._validation import Array
-
-__all__ = ["Forests"]
+from tamis._validation import Array, Floats, Mask
 
 N_TREES = 5
 _DEPTH = 6
@@ -206,7 +203,7 @@ class Sample:
                 self.codes, self.cuts, self.classes, self.target, times, columns, n_tried, state, *tree, gains, free
             )  # fmt: skip
 
-    def boosted(self, importance: Array, n_outputs: int) -> NDArray[np.float64]:
+    def boosted(self, importance: Array, n_outputs: int) -> Floats:
         """Return the score of each feature in penalised boosted trees, from 0 to 5."""
         columns = np.sort(np.argsort(-importance, kind="stable")[:_MOST_BOOSTED])
         columns = columns[importance[columns] > 0.0]
@@ -301,7 +298,7 @@ class Forests(SizedState):
         forests.boosted = sample.boosted(forests.importance, n_outputs)
         return forests
 
-    def fit(self, sample: Sample, masks: NDArray[np.bool_], rng: np.random.Generator) -> Forests:
+    def fit(self, sample: Sample, masks: Mask, rng: np.random.Generator) -> Forests:
         """Return a copy with a forest of each set."""
         forests, new = copy.copy(self), Forests(len(masks), masks.shape[1], self.value.shape[3])
         for nodes, mask in zip(zip(new.feature, new.cut, new.value, strict=True), masks, strict=True):
@@ -325,7 +322,7 @@ class Forests(SizedState):
         forests.feature, forests.cut, forests.value = self.feature[sets], self.cut[sets], self.value[sets]
         return forests
 
-    def scores(self, X: Array) -> NDArray[np.float64]:
+    def scores(self, X: Array) -> Floats:
         """Return the prediction of each set for each row, shape (n_rows, n_sets, n_outputs)."""
         scores = np.zeros((len(X), len(self.feature), self.value.shape[3]))
         _predict(np.ascontiguousarray(X, np.float64), self.feature, self.cut, self.value, scores)

@@ -22,13 +22,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Ints, Mask
 from tamis.drift.cusum import log_likelihood_steps, update_cusum
-
-__all__ = ["BayesWatch", "count", "cuts", "empty_watch", "expect", "judge", "watch"]
 
 _MOST = 16  # maximum number of features of the classifier
 _MEMORY = 1000.0  # rows over which the expected errors are averaged
@@ -38,14 +35,14 @@ _EDGES = 9  # bin edges of a numeric feature, and separately counted values of a
 class BayesWatch(NamedTuple):
     """The state, see the module docstring."""
 
-    columns: NDArray[np.int64]
-    edges: NDArray[np.float64]
-    exact: NDArray[np.bool_]
-    tables: NDArray[np.float64]
-    totals: NDArray[np.float64]
-    tally: NDArray[np.float64]
-    evidence: NDArray[np.float64]
-    steps: NDArray[np.float64]
+    columns: Ints
+    edges: Floats
+    exact: Mask
+    tables: Floats
+    totals: Floats
+    tally: Floats
+    evidence: Floats
+    steps: Floats
 
 
 def empty_watch(n_classes: int) -> BayesWatch:
@@ -96,7 +93,7 @@ def watch(selected: list[int], X: Array, codes: Array, exact: Array, before: Bay
     return BayesWatch._make((*features, *before[5:]))
 
 
-def cuts(X: Array, exact: NDArray[np.bool_]) -> NDArray[np.float64]:
+def cuts(X: Array, exact: Mask) -> Floats:
     """Return the edges of every feature, shape (n_features, 9)."""
     edges = np.full((X.shape[1], _EDGES), np.inf)
     columns = np.sort(np.ascontiguousarray(X.T), axis=1)
@@ -112,7 +109,7 @@ def cuts(X: Array, exact: NDArray[np.bool_]) -> NDArray[np.float64]:
     return edges
 
 
-def _write_distinct(columns: Array, which: NDArray[np.bool_], most: Array, edges: Array) -> None:
+def _write_distinct(columns: Array, which: Mask, most: Array, edges: Array) -> None:
     """Write the first distinct values of some sorted columns, at most `most` of each."""
     features = np.flatnonzero(which)
     values = columns[features]

@@ -71,6 +71,9 @@ from tamis._guard import locked_and_validated
 from tamis._kernels import njit
 from tamis._validation import (
     Array,
+    Floats,
+    Ints,
+    Mask,
     Rows,
     are_categories,
     check_choice,
@@ -92,9 +95,6 @@ from tamis.rows.softsign_scaler import N_SCALING_ROWS, SoftsignScaler
 from tamis.summaries.entropy import WindowCounts, update_row
 from tamis.summaries.label_series import LabelSeries
 
-__all__ = ["DISCUSS"]
-
-Floats = NDArray[np.float64]
 # Share of the rows outside the most frequent class, and their number for each bin, below which the tests of relevance
 # reject relevant features; see `experiments/discuss_rare.py`.
 _RARE, _ROWS_PER_BIN = 0.1, 10
@@ -325,7 +325,7 @@ class DISCUSS(RowSelector):
     def _start(self, n_features: int) -> None:
         self._most(n_features)
         self._places: NDArray[np.int32] | None = None
-        self._known: NDArray[np.int64] | None = None
+        self._known: Ints | None = None
         self._start_places(n_features, columns_of(self.categorical, n_features, feature_names(self)))
 
     def _start_places(self, n_features: int, columns: NDArray[np.intp]) -> None:
@@ -810,9 +810,7 @@ class DISCUSS(RowSelector):
         self._n_relevant = int(np.count_nonzero(seen.su > bar))
         return rules.walk(seen, bar, rank, kept, self._counts)
 
-    def _set_triggers(
-        self, bar: Floats, above: NDArray[np.bool_], shift: Floats, rules: SelectionRules
-    ) -> None:
+    def _set_triggers(self, bar: Floats, above: Mask, shift: Floats, rules: SelectionRules) -> None:
         """Set the SU values at which the trigger fires because a feature crosses its threshold."""
         self._low = np.where(above, bar - rules.slack(bar) + shift, -np.inf)
         self._high = np.where(above, np.inf, bar + rules.margin + shift)
@@ -833,7 +831,7 @@ class DISCUSS(RowSelector):
             return self._su.copy()
         return np.append(self._su, 0.0)[self._places]
 
-    def _selection(self) -> NDArray[np.bool_]:
+    def _selection(self) -> Mask:
         mask = np.full(self.n_features_in_, not self._selected)
         mask[self.selected_] = True
         return mask

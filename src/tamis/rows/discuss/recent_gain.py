@@ -21,8 +21,6 @@ from tamis._kernels import njit
 from tamis._validation import Array
 from tamis.dependence.expected_g import MANY, fill_expected_g
 
-__all__ = ["measure", "measure_gain"]
-
 _LN4 = 2.0 * np.log(2.0)
 
 

@@ -63,13 +63,12 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import atomic, atomically
 from tamis._docstrings import fill_docstring
 from tamis._kernels import njit
-from tamis._validation import Array, Rows, check_choice, reject_nonfinite
+from tamis._validation import Array, Floats, Mask, Rows, check_choice, reject_nonfinite
 from tamis._validation.parameters import integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.base.declarations import Claims, Inputs
@@ -80,8 +79,6 @@ from tamis.rows.fires.normal_linear import NormalLinear
 from tamis.rows.fires.quadrature import GAUSSIAN, LOGIT, POISSON, PROBIT
 from tamis.rows.screening.redundancy import LastRows, by_discount
 from tamis.summaries.moments import RunningMoments, inverse_scale
-
-__all__ = ["FIRES"]
 
 _MAX_BALANCE = 10.0  # maximum weight of a row of a rare class
 # Relative to the variance of the target; with a noise of 0, the first exact row would have infinite precision.
@@ -567,25 +564,25 @@ class FIRES(RowSelector):
             f"X contains values up to {largest:g}, whose squares are too large to sum: rescale the features."
         )
 
-    def _relevance(self) -> NDArray[np.float64]:
+    def _relevance(self) -> Floats:
         mu, sigma = self._models.average, self._models.sigma
         # This is w_j up to the factor 1 / (2 lambda_r).
         weights = mu * mu - float(self.uncertainty_penalty) * sigma * sigma
         if self.importance == "signal":
             weights *= self._moments.variance()
-        scores: NDArray[np.float64]
+        scores: Floats
         if len(weights) == 1:
             scores = weights[0]
         else:
             scores = weights.max(axis=0) if self.class_reduce == "max" else weights.mean(axis=0)
         return scores
 
-    def _selection(self) -> NDArray[np.bool_]:
+    def _selection(self) -> Mask:
         return self._best_of_first(
             self.n_features_in_, n_to_select(self.n_features_to_select, self.n_features_in_)
         )
 
-    def _best_of_first(self, n_columns: int, n: int) -> NDArray[np.bool_]:
+    def _best_of_first(self, n_columns: int, n: int) -> Mask:
         """Return which n of the first columns are selected; the others may not be assigned to a feature yet."""
         scores = self._relevance()
         scores = (scores if self._terms is None else self._terms.per_price(scores))[:n_columns]
@@ -600,13 +597,13 @@ class FIRES(RowSelector):
         return kept
 
     @property
-    def mu_(self) -> NDArray[np.float64]:
+    def mu_(self) -> Floats:
         """Mean of each parameter."""
         check_is_fitted(self)
         return self._models.mu
 
     @property
-    def sigma_(self) -> NDArray[np.float64]:
+    def sigma_(self) -> Floats:
         """Standard deviation of each parameter."""
         check_is_fitted(self)
         return self._models.sigma

@@ -17,8 +17,6 @@ from tamis._validation import Array
 from tamis.rows.fires.quadrature import GAUSSIAN, PROBIT, expected_slopes
 from tamis.summaries.moments import add_deviations
 
-__all__ = ["curvature", "gradients", "gradients_csr", "mills", "slopes", "targets"]
-
 
 @njit()
 def mills(m: float) -> float:

@@ -10,13 +10,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Ints, Rows
 from tamis.rows.fires.likelihood import curvature, gradients, gradients_csr, slopes, targets
-
-__all__ = ["NormalLinear"]
 
 # The kernels `_step`, `_step_stored` and `_step_wide` share the order of their arguments; each omits those that it
 # does not use:
@@ -328,11 +325,11 @@ class NormalLinear:
         self._average = np.zeros((1 if averaged else 0, n_features))
 
     @property
-    def average(self) -> NDArray[np.float64]:
+    def average(self) -> Floats:
         """Running average of mu, or mu itself."""
         return self._average if self.averaged else self.mu
 
-    def _new_bias(self, n_models: int) -> NDArray[np.float64]:
+    def _new_bias(self, n_models: int) -> Floats:
         return np.tile([0.0, self.prior**2 if self.intercept else 0.0], (n_models, 1))
 
     def grow(self, n_models: int) -> None:
@@ -349,7 +346,7 @@ class NormalLinear:
         flipped = self.bias * np.array([-1.0, 1.0])
         self.bias = np.vstack([*([flipped] if mirror else []), self.bias, self._new_bias(new)])
 
-    def reorder(self, codes: NDArray[np.int64], n_classes: int) -> None:
+    def reorder(self, codes: Ints, n_classes: int) -> None:
         """Change the code of class c to ``codes[c]``; new classes among `n_classes` have the prior."""
         if n_classes <= 2:
             if len(codes) and codes[0] == 1:
@@ -414,7 +411,7 @@ class NormalLinear:
         y: Array,
         k: int,
         code: int,
-        balance: NDArray[np.float64],
+        balance: Floats,
         weight: Array,
         *,
         link: int,

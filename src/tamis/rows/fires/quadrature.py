@@ -18,8 +18,6 @@ import numpy as np
 
 from tamis._kernels import njit
 
-__all__ = ["GAUSSIAN", "LOGIT", "POISSON", "PROBIT", "expected_slopes"]
-
 GAUSSIAN, PROBIT, LOGIT, POISSON = 0, 1, 2, 3
 
 _NODES, _WEIGHTS = (0.5 * part for part in np.polynomial.legendre.leggauss(20))

@@ -13,8 +13,6 @@ from tamis._shapes import Shapes, SizedState
 from tamis._validation import Array
 from tamis.drift.cusum import log_likelihood_steps, update_cusum
 
-__all__ = ["ErrorWatch"]
-
 _MEMORY = 1000.0  # rows over which error rates are averaged
 _BLIND = 10.0  # prior: random predictions per class
 

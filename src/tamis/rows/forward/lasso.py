@@ -9,14 +9,11 @@ coordinate descent (Friedman et al. 2007, Annals of Applied Statistics 1(2)) min
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array
+from tamis._validation import Array, Floats
 from tamis.rows.forward.linear_model import inverse_root
 from tamis.rows.forward.scatter import Scatter
-
-__all__ = ["lasso_scores"]
 
 _SWEEPS = 50  # at most
 _PRECISION = 1e-3  # largest change of a weight in the last sweep
@@ -42,7 +39,7 @@ def _descend(R: Array, r: Array, penalty: float, w: Array) -> None:
             return
 
 
-def lasso_scores(scatter: Scatter, n: int, penalty: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def lasso_scores(scatter: Scatter, n: int, penalty: float) -> tuple[Floats, Floats]:
     """Return the largest weight (1) of each feature over the targets, and its largest correlation with one.
 
     The `n` features come first in the matrix, then the targets; of two classes, one is sufficient.

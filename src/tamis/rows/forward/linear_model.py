@@ -8,13 +8,10 @@ of each class over its proportion, relative to its proportion, so all classes ha
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array
+from tamis._validation import Array, Floats
 from tamis.rows.forward.scatter import Scatter
-
-__all__ = ["NO_SPREAD", "guess", "inverse", "inverse_root", "solve", "target_scales", "unscale"]
 
 NO_SPREAD = 1e-280  # of a sum of squares in units of the column, which are close to its spread
 
@@ -52,9 +49,7 @@ def guess(X: Array, first: int, weights: Array, offset: Array) -> Array:
     return codes
 
 
-def unscale(
-    scatter: Scatter, at: Array, slopes: Array, n: int, *, of_number: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def unscale(scatter: Scatter, at: Array, slopes: Array, n: int, *, of_number: bool) -> tuple[Floats, Floats]:
     """Return weights and offset of the model of the features at these positions, from its slopes in their units.
 
     The targets of the scatter matrix follow its `n` features.
@@ -64,9 +59,7 @@ def unscale(
     return weights, np.where(share > 0.0, -scatter.mean[at] @ weights, -np.inf)
 
 
-def target_scales(
-    scatter: Scatter, of_targets: Array, n: int, *, of_number: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def target_scales(scatter: Scatter, of_targets: Array, n: int, *, of_number: bool) -> tuple[Floats, Floats]:
     """Return the factors that convert the scatter with the targets to b, and outputs of b to a prediction.
 
     `of_targets` is the inverse root of the scatter of each target with itself.
@@ -77,11 +70,11 @@ def target_scales(
     return scatter.unit[n:] * inverse(root), root
 
 
-def inverse(values: Array) -> NDArray[np.float64]:
+def inverse(values: Array) -> Floats:
     """Return the inverse of each value, 0 for 0."""
     return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
 
 
-def inverse_root(squares: Array) -> NDArray[np.float64]:
+def inverse_root(squares: Array) -> Floats:
     """Return the inverse root of each sum of squares, 0 for a constant column."""
     return inverse(np.sqrt(np.where(squares > NO_SPREAD, squares, 0.0)))

@@ -17,8 +17,6 @@ from tamis._shapes import Shapes, SizedState
 from tamis._validation import Array, Rows
 from tamis.rows.forward.scatter import Scatter
 
-__all__ = ["Marginals", "Moments", "merge_moments", "moments", "of_dense"]
-
 # Weight, mean, variance, target mean, covariance.
 Moments: TypeAlias = tuple[float, Array, Array, Array, Array]
 

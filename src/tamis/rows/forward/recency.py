@@ -32,8 +32,6 @@ from tamis._validation import Array
 from tamis.rows.forward.linear_model import NO_SPREAD, guess
 from tamis.rows.forward.marginals import Marginals, merge_moments, of_dense
 
-__all__ = ["Recency", "standardise"]
-
 FAR = 10.0  # standard deviations at which values are clipped
 
 _MEMORY = 300  # approximate memory of the younger model in rows

@@ -20,9 +20,7 @@ from scipy.linalg.blas import dsyrk
 
 from tamis._kernels import njit
 from tamis._shapes import Shapes
-from tamis._validation import Array
-
-__all__ = ["Scatter"]
+from tamis._validation import Array, Floats
 
 _WIDEST = 2.0**100  # deviation in units above which a column gets a new unit
 
@@ -76,7 +74,7 @@ def _columns_to_rescale(spread: Array, unit: Array) -> NDArray[np.intp]:
     return np.flatnonzero((spread / _WIDEST > unit) | ((spread > 0.0) & (unit == 0.0)))
 
 
-def _power_of_two(size: Array) -> NDArray[np.float64]:
+def _power_of_two(size: Array) -> Floats:
     """Return a power of two close to each size, whose inverse is exact."""
     return np.ldexp(1.0, np.clip(np.frexp(size)[1], -1000, 1000))
 
@@ -163,7 +161,7 @@ class Scatter:
             self.S *= shrink[:, None]
 
     @property
-    def unit_or_one(self) -> NDArray[np.float64]:
+    def unit_or_one(self) -> Floats:
         """The unit, 1 for a constant column."""
         return np.where(self.unit > 0.0, self.unit, 1.0)
 
@@ -222,10 +220,10 @@ class Scatter:
         """Multiply the weight of all rows so far."""
         self.weight, self.squares, self.S = keep * self.weight, keep**2 * self.squares, keep * self.S
 
-    def covariance(self) -> NDArray[np.float64]:
+    def covariance(self) -> Floats:
         """Return the covariance matrix in units of the data."""
         upper = np.triu(self.S)
-        values: NDArray[np.float64] = (upper + np.triu(upper, 1).T) / max(self.weight, 1e-300)
+        values: Floats = (upper + np.triu(upper, 1).T) / max(self.weight, 1e-300)
         return values * self.unit * self.unit[:, None]
 
     def merge(self, later: Scatter, fade: float) -> None:

@@ -12,8 +12,6 @@ import numpy as np
 from tamis._kernels import njit, overwrite
 from tamis._validation import Array
 
-__all__ = ["ADVANTAGE", "ADVANTAGE_AFTER_DRIFT", "ERRORS", "choose", "favour"]
-
 ERRORS = 3.5  # standard errors of a significant difference
 # Factor of the gain, and standard errors, by which a selected feature is favoured (4).
 ADVANTAGE = (2.0, ERRORS)

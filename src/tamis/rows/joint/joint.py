@@ -46,7 +46,7 @@ from sklearn.base import clone
 from tamis._atomic import atomic
 from tamis._docstrings import fill_docstring
 from tamis._kernels import njit, overwrite
-from tamis._validation import Array, Rows, check_choice
+from tamis._validation import Array, Floats, Mask, Rows, check_choice
 from tamis._validation.parameters import integer, number, parameters
 from tamis.base import RowSelector, top_mask
 from tamis.base.declarations import Claims, Inputs
@@ -62,8 +62,6 @@ from tamis.rows.joint.sparse_rows import SparseRows, count_sparse_row, settle, v
 from tamis.rows.relation_change import critical_values, find_changed_table
 from tamis.rows.row_repetition import repeat_rows
 from tamis.summaries.label_series import LabelSeries
-
-__all__ = ["JointScreening"]
 
 _FIRST = 64  # rows that determine the first levels
 _CHUNK, _LONGER = 512, 1.5  # rows of the first chunk; growth of the next ones
@@ -402,7 +400,7 @@ class JointScreening(RowSelector):
             self.selected_ = [x for x in self._working if certified[x]]
 
     @property
-    def evalues_(self) -> NDArray[np.float64]:
+    def evalues_(self) -> Floats:
         """Evidence against "the feature is irrelevant, alone or given any other"; needs a `level`."""
         _ = self.warming_up_  # raises if not fitted
         if self.level is None:
@@ -410,9 +408,7 @@ class JointScreening(RowSelector):
         if self._pair_evidence is None:
             return np.ones(self.n_features_in_)
         with np.errstate(over="ignore"):
-            evalues: NDArray[np.float64] = np.exp(
-                self._pair_evidence.log_e(dependent=self._label_series.dependent)
-            )
+            evalues: Floats = np.exp(self._pair_evidence.log_e(dependent=self._label_series.dependent))
         return evalues
 
     def _levels_are_too_fine(self) -> bool:
@@ -422,10 +418,10 @@ class JointScreening(RowSelector):
             pair_counts.default_n_levels(len(counts.columns), self.n_bins) < counts.edges.shape[1] + 1
         )
 
-    def _relevance(self) -> NDArray[np.float64]:
+    def _relevance(self) -> Floats:
         return self._scores.copy()
 
-    def _selection(self) -> NDArray[np.bool_]:
+    def _selection(self) -> Mask:
         mask = np.full(self.n_features_in_, not self.selected_ and self.level is None)
         mask[self.selected_] = True
         return mask

@@ -16,28 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array, Rows
-
-__all__ = [
-    "BLOCK",
-    "Counts",
-    "Gains",
-    "add_classes",
-    "add_counts",
-    "clear_columns",
-    "count_pairs",
-    "count_row",
-    "cut",
-    "default_n_levels",
-    "measure",
-    "popcount",
-    "set_zero",
-    "table",
-    "widened",
-    "williams_correction",
-    "x_log_x",
-    "zeros",
-]
+from tamis._validation import Array, Floats, Ints, Rows
 
 BLOCK = 32  # rows in a word
 _FINE = 10  # levels of a single feature
@@ -49,24 +28,24 @@ _WORDS = 12_250  # limit on pairs times squared edges, with more than two levels
 class Counts(NamedTuple):
     """d features, q of them in pairs, K edges, C classes."""
 
-    edges: NDArray[np.float64]  # (d, K), infinite where a feature has fewer levels
-    fine: NDArray[np.float64]  # (d, 9)
+    edges: Floats  # (d, K), infinite where a feature has fewer levels
+    fine: Floats  # (d, 9)
     columns: NDArray[np.intp]  # (q,) the features in pairs
     bits: NDArray[np.uint32]  # (K, q) of the current word
     class_bits: NDArray[np.uint32]  # (C,)
-    alone: NDArray[np.int64]  # (d, 10, C) rows of each fine level
-    above: NDArray[np.int64]  # (q, K, C) rows above each edge
+    alone: Ints  # (d, 10, C) rows of each fine level
+    above: Ints  # (q, K, C) rows above each edge
     pairs: NDArray[np.int32]  # (K, K, C, q (q - 1) / 2) rows above both edges
-    n: NDArray[np.int64]  # (2,) rows counted, and those of them that are only in the bits
+    n: Ints  # (2,) rows counted, and those of them that are only in the bits
 
 
 class Gains(NamedTuple):
     """Statistics of the pairs, (q, q) each; `x given z` is in row x, column z."""
 
-    given: NDArray[np.float64]  # G of x given z minus its bar; negative: not significant
-    gain: NDArray[np.float64]  # bits that x adds to z, minus the expected gain by chance
-    dependent: NDArray[np.float64]  # G of the dependence of x and z minus its bar
-    joint: NDArray[np.float64]  # bits of information of both about the class
+    given: Floats  # G of x given z minus its bar; negative: not significant
+    gain: Floats  # bits that x adds to z, minus the expected gain by chance
+    dependent: Floats  # G of the dependence of x and z minus its bar
+    joint: Floats  # bits of information of both about the class
 
 
 def default_n_levels(n_features: int, n_bins: int | None) -> int:
@@ -81,7 +60,7 @@ def default_n_levels(n_features: int, n_bins: int | None) -> int:
     return min(_FINE, max(2, 1 + math.isqrt(_WORDS // n_pairs)))
 
 
-def cut(rows: Rows, n_levels: int) -> NDArray[np.float64]:
+def cut(rows: Rows, n_levels: int) -> Floats:
     """Return the edges of each column: between its values if they are few, else its quantiles."""
     edges = np.full((rows.shape[1], n_levels - 1), np.inf)
     step = max(1, _CELLS // rows.shape[0])
@@ -104,7 +83,7 @@ def cut(rows: Rows, n_levels: int) -> NDArray[np.float64]:
     return edges
 
 
-def _distinct(values: Array, n: int) -> NDArray[np.float64]:
+def _distinct(values: Array, n: int) -> Floats:
     """Return at most n distinct values of each sorted row; padded with infinity."""
     new = np.diff(values, axis=1, prepend=-np.inf) > 0.0
     distinct = np.full((len(values), n), np.inf)
@@ -125,9 +104,9 @@ def zeros(
     )  # fmt: skip
 
 
-def set_zero(alone: Array, columns: Array) -> NDArray[np.int64]:
+def set_zero(alone: Array, columns: Array) -> Ints:
     """Return univariate counts after some features are set to 0 in all rows; these have one level."""
-    cleared: NDArray[np.int64] = alone.copy()
+    cleared: Ints = alone.copy()
     cleared[columns] = 0
     cleared[columns, 0] = alone[0].sum(axis=0)
     return cleared
@@ -270,7 +249,7 @@ def table(counts: Counts, i: int, j: int, totals: Array, cells: Array) -> None:
                 cells[a, b, c] -= cells[a + 1, b, c]
 
 
-def x_log_x(n: int = 1 << 14) -> NDArray[np.float64]:
+def x_log_x(n: int = 1 << 14) -> Floats:
     """Return k log2 k for k from 0 to n - 1."""
     k = np.arange(n, dtype=np.float64)
     return k * np.log2(np.maximum(k, 1.0))

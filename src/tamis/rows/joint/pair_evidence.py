@@ -31,11 +31,9 @@ from numpy.typing import NDArray
 
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Mask, Rows
 from tamis.rows.joint.pair_counts import cut, popcount
 from tamis.summaries.evidence import BLOCK, Evidence
-
-__all__ = ["PairEvidence"]
 
 _BINS = 5  # of a feature alone
 _TAU2 = 0.25  # of l: expects class proportions to differ by about .1 across an edge
@@ -64,7 +62,7 @@ def _add(bits: Array, classes: Array, known: Array, s: Array, v: Array, q: Array
 
 
 @functools.cache
-def _spreads() -> NDArray[np.float64]:
+def _spreads() -> Floats:
     """Return 2 n (m - n) y (m - y) / (3 m^2 (m - 1)) for n, y and m up to 32."""
     n, y, m = np.ogrid[0:33, 0:33, 0:33]
     return 2.0 * n * (m - n) * y * (m - y) / np.maximum(3.0 * m * m * (m - 1.0), 1.0) * (n <= m) * (y <= m)
@@ -145,7 +143,7 @@ class PairEvidence(ThreadSafe):
     def _cells(self, X: Array, columns: Array) -> NDArray[np.int16]:
         return (X[:, :, None] > self._fine[columns]).sum(axis=2).astype(np.int16)
 
-    def log_e(self, *, dependent: bool = False) -> NDArray[np.float64]:
+    def log_e(self, *, dependent: bool = False) -> Floats:
         """Return the logarithm of each feature's e-value, (4), shape (n_features,).
 
         Parameters
@@ -168,11 +166,11 @@ class PairEvidence(ThreadSafe):
         return log_e
 
 
-def _dense(row: Rows) -> NDArray[np.float64]:
+def _dense(row: Rows) -> Floats:
     return row.toarray().ravel() if sp.issparse(row) else row
 
 
-def _words(bits: NDArray[np.bool_]) -> NDArray[np.uint32]:
+def _words(bits: Mask) -> NDArray[np.uint32]:
     """Return a word of 32 rows for each column."""
     powers = np.uint32(1) << np.arange(BLOCK, dtype=np.uint32)
     return (bits * powers[:, None]).sum(axis=0, dtype=np.uint32)

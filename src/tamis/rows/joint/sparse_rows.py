@@ -29,19 +29,17 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._shapes import Shapes, state_error, without_columns
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Ints, Mask, Rows
 from tamis.rows.joint.pair_counts import Counts
-
-__all__ = ["SparseRows", "Zero", "count_sparse_row", "settle", "value_at"]
 
 
 class Zero(NamedTuple):
     """The contribution of a value of 0 to the counts, see the module docstring."""
 
-    levels: NDArray[np.int64]
-    bits: NDArray[np.bool_]
+    levels: Ints
+    bits: Mask
     place: NDArray[np.int32]
-    totals: NDArray[np.int64]
+    totals: Ints
 
 
 @njit(strict=True)
@@ -164,7 +162,7 @@ class SparseRows:
         self._indptr = np.concatenate([self._indptr[begin:], ends]) - gone
         self.n_written = n_seen
 
-    def last(self, numbers: NDArray[np.int64]) -> Rows:
+    def last(self, numbers: Ints) -> Rows:
         """Return the stored rows in the slots of these row numbers, CSR; an overwritten slot contains a later row."""
         n_rows = len(self._indptr) - 1
         places = numbers if n_rows < self.size else (numbers - self.n_written) % self.size

@@ -19,29 +19,17 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.special
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array
+from tamis._validation import Array, Floats
 from tamis.dependence.autocorrelation import Inflation
 from tamis.summaries.class_moments import ClassMoments
-
-__all__ = [
-    "SMALLEST",
-    "f_statistic",
-    "fisher_pvalues",
-    "fisher_score",
-    "t_pvalues",
-    "t_score",
-    "too_small",
-    "trend",
-]
 
 SMALLEST = 1e-146  # the square of a smaller difference loses digits
 _ROUNDING = 8.0 * np.finfo(np.float64).eps  # means that differ relatively by less are equal
 
 
-def t_score(moments: ClassMoments, read: Array | None = None) -> NDArray[np.float64]:
+def t_score(moments: ClassMoments, read: Array | None = None) -> Floats:
     """Return equation (1) of each feature; for three classes or more the largest of each class against the rest.
 
     Parameters
@@ -72,9 +60,7 @@ def t_score(moments: ClassMoments, read: Array | None = None) -> NDArray[np.floa
     return scores
 
 
-def t_pvalues(
-    moments: ClassMoments, read: Array | None = None, inflation: Inflation | None = None
-) -> NDArray[np.float64]:
+def t_pvalues(moments: ClassMoments, read: Array | None = None, inflation: Inflation | None = None) -> Floats:
     """Return the probability of a larger difference of the class means, if they are equal.
 
     The test is Welch's, which allows different variances of the classes, with Student's t. The variance of a class is
@@ -123,7 +109,7 @@ def t_pvalues(
 
 def trend(
     moments: ClassMoments, read: Array | None = None, inflation: Inflation | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Return equation (4) of each feature, and the probability of a larger trend if all means are equal.
 
     The probability is that of Student's t, with Welch's degrees of freedom. The variance of a level is at least that of
@@ -178,19 +164,19 @@ def trend(
     return score, np.minimum(tail, 1.0)
 
 
-def _divide(a: Array, b: Array) -> NDArray[np.float64]:
+def _divide(a: Array, b: Array) -> Floats:
     """Return a / b; if b is 0: 0 if a is 0, else infinite."""
     return np.divide(a, b, out=np.where(a > 0.0, np.inf, 0.0), where=b > 0.0)
 
 
-def _by_chance(*sizes: Array) -> NDArray[np.float64]:
+def _by_chance(*sizes: Array) -> Floats:
     """Return the probability that randomly assigned classes of these sizes are in one given order."""
-    n: NDArray[np.float64] = np.sum(sizes, axis=0)
+    n: Floats = np.sum(sizes, axis=0)
     ways = scipy.special.gammaln(n + 1.0) - sum(scipy.special.gammaln(size + 1.0) for size in sizes)
     return np.exp(-np.maximum(ways, 0.0))
 
 
-def fisher_score(moments: ClassMoments, read: Array | None = None) -> NDArray[np.float64]:
+def fisher_score(moments: ClassMoments, read: Array | None = None) -> Floats:
     """Return equation (2) of each feature.
 
     Parameters
@@ -221,7 +207,7 @@ def too_small(read: Array) -> int:
     return int(_too_small(read[0], read[1]))
 
 
-def f_statistic(moments: ClassMoments) -> NDArray[np.float64]:
+def f_statistic(moments: ClassMoments) -> Floats:
     """Return equation (3) of each feature: the F statistic of a one-way analysis of variance.
 
     If rows fade or have weights, n_c is the effective size e_c of the class, W^2 / W2 for weights with sum W and sum of
@@ -243,7 +229,7 @@ def f_statistic(moments: ClassMoments) -> NDArray[np.float64]:
     return scores
 
 
-def fisher_pvalues(moments: ClassMoments, inflation: Inflation | None = None) -> NDArray[np.float64]:
+def fisher_pvalues(moments: ClassMoments, inflation: Inflation | None = None) -> Floats:
     """Return the probability of a larger difference of the class means, if they are equal.
 
     It is the larger p-value of two tests: that of F, (3), and Welch's analysis of variance, with the variances of

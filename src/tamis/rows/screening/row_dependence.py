@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._shapes import Shapes, SizedState
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Mask, Rows
 from tamis.dependence.autocorrelation import (
     FEWEST_LAGS,
     Inflation,
@@ -41,8 +41,6 @@ from tamis.dependence.autocorrelation import (
 from tamis.summaries.batch import change_parts, n_bytes
 from tamis.summaries.block_sums import BlockSums, take_places
 from tamis.summaries.label_series import LabelSeries
-
-__all__ = ["RowDependence"]
 
 _FEWEST = 4.5  # degrees of freedom; with fewer, the long-run variance is undetermined
 # Block length in memory lengths of the labels (4a), or in the variance inflation of the feature, which noise reduces.
@@ -340,9 +338,9 @@ class RowDependence(SizedState):
 @dataclass(frozen=True)
 class _Means:
     shortest: float  # rows of a block
-    covariance: NDArray[np.float64]  # of the class means, long-run
+    covariance: Floats  # of the class means, long-run
     freedom: float  # of the covariance
-    count: NDArray[np.float64]
-    effective: NDArray[np.float64]
-    lagged: NDArray[np.float64]
-    spread: NDArray[np.bool_]  # classes with rows in several blocks, (n_classes, 1)
+    count: Floats
+    effective: Floats
+    lagged: Floats
+    spread: Mask  # classes with rows in several blocks, (n_classes, 1)

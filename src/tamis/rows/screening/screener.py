@@ -20,7 +20,16 @@ from numpy.typing import NDArray
 
 from tamis._atomic import atomic, atomically
 from tamis._docstrings import fill_docstring
-from tamis._validation import Array, Rows, check_choice, check_number, columns_of, reject_nonfinite
+from tamis._validation import (
+    Array,
+    Floats,
+    Mask,
+    Rows,
+    check_choice,
+    check_number,
+    columns_of,
+    reject_nonfinite,
+)
 from tamis._validation.parameters import integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.base.declarations import Claims, Inputs
@@ -55,8 +64,6 @@ from tamis.summaries.contingency import (
 from tamis.summaries.evidence import Evidence
 from tamis.summaries.fixed_bins import FIRST
 
-__all__ = ["SCORES", "BinScreener", "Readout", "Screener"]
-
 SCORES = ("t", "fisher", "mi", "chi2", "gini")
 # The parts of the state, the first without features if no score needs moments.
 _PARTS = ("_moments", "_bins", "_evidence", "_watch", "_last_rows", "_dependence")
@@ -67,8 +74,8 @@ _OF_CYCLES = 5.0  # factor of p-values that are corrected for a cycle, whose tai
 class Readout(NamedTuple):
     """A score of every feature, and its p-value under independence of the feature and the class."""
 
-    scores: NDArray[np.float64]
-    pvalues: NDArray[np.float64] | None  # None: not requested, or the score has none
+    scores: Floats
+    pvalues: Floats | None  # None: not requested, or the score has none
 
 
 @dataclass(eq=False, repr=False)
@@ -525,15 +532,15 @@ class Screener(RowSelector):
 
     # -- read-outs -----------------------------------------------------------------------------------------
 
-    def _relevance(self) -> NDArray[np.float64]:
+    def _relevance(self) -> Floats:
         return self._read(self._score_names()[:1])[0].scores
 
     @property
-    def pvalues_(self) -> NDArray[np.float64] | None:
+    def pvalues_(self) -> Floats | None:
         """Probability of a larger score if the feature is irrelevant to the class; None if the score has none."""
         return self._read(self._score_names()[:1], pvalues=True)[0].pvalues
 
-    def _log_e(self) -> NDArray[np.float64]:
+    def _log_e(self) -> Floats:
         """Return the evidence, for dependent rows once labels are found to be autocorrelated.
 
         If labels have a cycle, which a feature may have in common, at most the e-value of the p-value that is corrected
@@ -547,7 +554,7 @@ class Screener(RowSelector):
         return log_e
 
     @property
-    def evalues_(self) -> NDArray[np.float64]:
+    def evalues_(self) -> Floats:
         """Evidence of each feature against "it is irrelevant to the class", valid at any time; needs a `level`."""
         _ = self.warming_up_  # raises if not fitted
         if self._evidence is None:
@@ -555,10 +562,10 @@ class Screener(RowSelector):
                 "evalues_ needs level: pass, for example, n_features_to_select=None, level=0.05."
             )
         with np.errstate(over="ignore"):
-            evalues: NDArray[np.float64] = np.exp(self._log_e())
+            evalues: Floats = np.exp(self._log_e())
         return evalues
 
-    def effect_band(self, alpha: float = 0.05) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def effect_band(self, alpha: float = 0.05) -> tuple[Floats, Floats]:
         """Return a lower and an upper bound of each feature's effect on the class; both hold at all times.
 
         For T and Fisher, the effect is the distance of the class means (:mod:`tamis.dependence.mean_band`, valid for
@@ -608,13 +615,13 @@ class Screener(RowSelector):
         return self._dependence is not None and self._dependence.dependent
 
     @property
-    def n_effective_(self) -> NDArray[np.float64]:
+    def n_effective_(self) -> Floats:
         """Effective number of independent values of each feature; nan if it is undetermined.
 
         Without dependence and fading, it is `n_observed_`.
         """
         rows, effective = self._moments.weight().sum(), self._moments.effective().sum()
-        n: NDArray[np.float64] = self.n_observed_ * (effective / rows if rows > 0.0 else 1.0)
+        n: Floats = self.n_observed_ * (effective / rows if rows > 0.0 else 1.0)
         if (inflation := self._inflation(self._score_names()[0])) is not None:
             n /= inflation.inflation.max(axis=0)
         return n
@@ -634,7 +641,7 @@ class Screener(RowSelector):
         score = "trend" if name == "t" and self._is_regression() else name
         return self._dependence.moments(score, self._moments.read()[2])
 
-    def _largest(self, inflation: Inflation, alpha: float) -> NDArray[np.float64]:
+    def _largest(self, inflation: Inflation, alpha: float) -> Floats:
         """Return the inflation for a band, which is determined by the direction of the largest variance."""
         by = inflation.inflation.max(axis=0)
         if self._score_names()[0] != "t":
@@ -642,14 +649,14 @@ class Screener(RowSelector):
             by = by * np.maximum((len(self.classes_) - 1) * (n_bins - 1) / inflation.freedom, 1.0)
         return by * uncertainty(inflation.blocks, alpha)
 
-    def _selection(self) -> NDArray[np.bool_]:
+    def _selection(self) -> Mask:
         if self.redundancy is not None:
             return self._without_redundancy(self.redundancy)
         assert self._evidence is not None
         assert self.level is not None
         return e_bh(self._log_e(), restart_level(self.level, self._n_restarts + 1))
 
-    def _without_redundancy(self, n_candidates: int) -> NDArray[np.bool_]:
+    def _without_redundancy(self, n_candidates: int) -> Mask:
         """Return the features with the best scores that are not redundant with each other, by the last rows."""
         assert self._last_rows is not None
         assert self.n_features_to_select is not None
@@ -662,7 +669,7 @@ class Screener(RowSelector):
         return kept
 
     @property
-    def n_observed_(self) -> NDArray[np.float64]:
+    def n_observed_(self) -> Floats:
         """(Faded) number of non-missing values of each feature; 0 if all are missing, and every score is 0."""
         _ = self.warming_up_  # raises if not fitted
         if self._moments.n_features:
@@ -728,7 +735,7 @@ class Screener(RowSelector):
             inflation = self._dependence.tables(cuts=in_order).take(columns)
         return partial(gini_statistic, in_order=in_order, inflation=inflation)
 
-    def _pvalues_of_bins(self, name: str, tables: list[tuple[Array, Array, bool]]) -> NDArray[np.float64]:
+    def _pvalues_of_bins(self, name: str, tables: list[tuple[Array, Array, bool]]) -> Floats:
         """Test exact counts: those of categories, and of numbers in bins cut early or (for few rows) now."""
         assert self._bins is not None
         pvalues = np.ones(self.n_features_in_)

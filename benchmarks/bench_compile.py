@@ -88,9 +88,9 @@ def call(use: str) -> None:
 
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         if use == "demo":  # its second part runs in a process of its own
-            from tamis.cli.demo import _benefit
+            from tamis.cli.demo import _electricity
 
-            _benefit()
+            _electricity()
         main([*use.split(), "--quiet", "--json"])
 
 

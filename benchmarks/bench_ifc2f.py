@@ -27,7 +27,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from tamis import IFC2F
 from tamis.cells.bins import Bins
-from tamis.cells.network import Chain, line
+from tamis.cells.network import Chain
 from tamis.cells.stopping import PointBased, walk_beliefs
 from tamis.dependence.information import adjusted_mutual_information
 
@@ -123,7 +123,7 @@ def vectors(n_bins: int, stages: int) -> float:
     """Return the seconds that the vectors of a line of features take."""
     rng = np.random.default_rng(0)
     tables = rng.dirichlet(np.full(n_bins, 5.0), (stages, 3, n_bins)).transpose(0, 1, 3, 2)
-    chain = Chain(line(stages), np.ascontiguousarray(tables), np.arange(stages))
+    chain = Chain(np.arange(-1, stages - 1), np.ascontiguousarray(tables), np.arange(stages))
     prior, prices = np.full(3, 1 / 3), np.full(stages, 1e-4)
 
     def train() -> None:

@@ -26,14 +26,14 @@ BUDGETS = {
     "learners": 6745,
     "cells": 5642,
     "cli": 5020,
-    # Raised by 205: tests by spectra, several targets, prior weights, closed e-LOND.
-    "columns": 4559,
+    # Raised by 222: tests by spectra, several targets, prior weights, closed e-LOND.
+    "columns": 4576,
     # Raised by 31: columns that are forgotten.
     "summaries": 4381,
-    # Raised by 172: several targets.
-    "base": 3013,
-    # Raised by 201: sequential ratios for what is outside the model, evidence for each cause.
-    "watch": 2980,
+    # Raised by 197: several targets.
+    "base": 3038,
+    # Raised by 292: sequential ratios for what is outside the model, evidence for each cause.
+    "watch": 3071,
     # Raised by 1: fill values of columns that come back.
     TOP: 2484,
     # Raised by 715: models by name (moved here from rows), ONNX of more trees.
@@ -46,8 +46,8 @@ BUDGETS = {
     "dependence": 1255,
     "persistence": 1231,
     "report": 958,
-    # Raised by 10: prior weights, types of arrays.
-    "_validation": 925,
+    # Raised by 11: prior weights, types of arrays.
+    "_validation": 926,
     "importance": 635,
     "drift": 608,
     "terminal": 534,

@@ -75,7 +75,7 @@ def whole(rows: Any, y: np.ndarray) -> dict[str, Callable[[], object]]:
         "a stream with label=": lambda: as_stream(*(rows, "c7") if named else [(rows, y)]).take(100),
         "AlphaInvesting.fit": lambda: AlphaInvesting().fit(rows, y),
         "InputDrift.update": lambda: drift.update(rows),
-        "Watch.update": lambda: watch.update(rows, y, y=y),
+        "Watch.update": lambda: watch.update(rows, predictions=y, y=y),
         "a stream of (X, y)": lambda: as_stream((rows, y)).take(100),
     }
 

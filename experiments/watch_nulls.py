@@ -3,6 +3,7 @@
     OMP_NUM_THREADS=1 python experiments/watch_nulls.py --rows 120000
     OMP_NUM_THREADS=1 python experiments/watch_nulls.py --cost
     OMP_NUM_THREADS=1 python experiments/watch_nulls.py --retire 100
+    OMP_NUM_THREADS=1 python experiments/watch_nulls.py --unused 12
 
 A logistic regression is fitted on the first 1,500 rows and the others are watched in batches of 100. The label depends
 on the first two of ten columns, whose course is: independent; AR(1) with phi = .9 and .99; lots of 200 rows with values
@@ -12,7 +13,9 @@ known (168 rows) or not; log-normal volatility; t with 1.5 degrees of freedom; a
 The table is the number of alarms of each rule per 100,000 rows, and the simulation error of their sum (one standard
 error of a Poisson count). With --cost: microseconds of a row and megabytes of the saved watch along a stream of 30
 columns, and milliseconds of an update of 100 rows of 1,000 columns. With --retire: in how many drifting streams the
-loss of the columns that `retire` chooses exceeds its bound.
+loss of the columns that `retire` chooses exceeds its bound. With --unused: in which share of the unused features
+without relevance an e-value of the test given the features used ever reaches 20 (promised: at most .05) and 1,000,
+beside the share in which a p-value of one look falls below .001; and after how many rows both find a relevant feature.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from sklearn.linear_model import LogisticRegression
 import tamis
 from tamis import Watch
 from tamis.watch import loss_bound
+from tamis.watch.conditional import ConditionalRelevance
 from tamis.watch.watch import DEFAULT_RULES
 
 FITTED, STEP, D = 1_500, 100, 10
@@ -148,6 +152,55 @@ def retire(runs: int) -> None:
     print(f"the bound was exceeded at some row in {exceeded} of {runs} drifting streams")
 
 
+UNUSED = {
+    "independent": lambda rng, n: rng.normal(size=(n, D + 1)),
+    "AR .9": lambda rng, n: np.column_stack([ar(rng, n, 0.9), ar(rng, n, 0.9)[:, :1]]),
+    "lots of 50 rows, and noise": lambda rng, n: (
+        np.repeat(rng.normal(size=(n // 50, D + 1)), 50, axis=0) + 0.3 * rng.normal(size=(n, D + 1))
+    ),
+    "t, 2 degrees of freedom": lambda rng, n: rng.standard_t(2, size=(n, D + 1)),
+    "a class of 1 %": lambda rng, n: rng.normal(size=(n, D + 1)),
+}
+
+
+def unused(runs: int) -> None:
+    """The conditional test for a model that uses the first column; the last of a draw is the noise of the label."""
+    rows, least = 20_000, 0.001 / D
+    print("| design | e-value ever 20 | ever 1,000 | p-value ever .001 |\n| --- | ---: | ---: | ---: |")
+    for name, draw in UNUSED.items():
+        largest, smallest = [], []
+        for seed in range(runs):
+            Z = draw(np.random.default_rng([15, seed]), rows)
+            score = Z[:, 0] + Z[:, D]
+            y = score > (np.quantile(score, 0.99) if name.endswith("1 %") else 0.0)
+            e, p = along(Z[:, :D], y)
+            largest.append(np.nanmax(e, axis=0)[1:])
+            smallest.append(np.nanmin(p, axis=0)[1:])
+        at = np.concatenate(largest)
+        shares = (at >= 20).mean(), (at >= 1000).mean(), (np.concatenate(smallest) < 0.001).mean()
+        print(f"| {name} | {' | '.join(f'{one:.3f}' for one in shares)} |", flush=True)
+    for effect in (0.3, 0.5, 1.0):
+        found = []
+        for seed in range(runs):
+            rng = np.random.default_rng([16, seed])
+            X = rng.normal(size=(6000, D))
+            e, p = along(X, X[:, 0] + effect * X[:, 5] + rng.normal(size=6000) > 0)
+            found.append([100 * (1 + int(np.argmax(one))) for one in (e[:, 5] > 1 / least, p[:, 5] < least)])
+        print(f"effect {effect}: found after {np.median(found, axis=0)} rows by the e-value and the p-value")
+
+
+def along(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the e-values and p-values after each 100 rows."""
+    test, found = ConditionalRelevance(D, 3, 500.0), []
+    residuals = np.column_stack([~y, y, np.zeros(len(y))])
+    for start in range(0, len(X), STEP):
+        rows = slice(start, start + STEP)
+        test.update(X[rows], np.empty((STEP, 0)), residuals[rows], np.array([0]))
+        found.append((np.nan_to_num(test.evalues(), nan=1.0), np.nan_to_num(test.pvalues(), nan=1.0)))
+    e, p = zip(*found, strict=True)
+    return np.array(e), np.array(p)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=int, default=120_000)
@@ -155,9 +208,12 @@ def main() -> None:
     parser.add_argument("--streams", nargs="+", choices=list(STREAMS), default=list(STREAMS))
     parser.add_argument("--cost", action="store_true")
     parser.add_argument("--retire", type=int, metavar="RUNS")
+    parser.add_argument("--unused", type=int, metavar="RUNS")
     options = parser.parse_args()
     if options.cost:
         cost()
+    elif options.unused:
+        unused(options.unused)
     elif options.retire:
         retire(options.retire)
     else:

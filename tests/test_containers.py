@@ -258,7 +258,7 @@ DOORS = {
     "cells": lambda X: tamis.ETANA().fit(X, LABELS),
     "names": lambda X: tamis.ByName(tamis.FisherScore(1)).fit(X, LABELS),
     "weighted columns": lambda X: tamis.GramInvesting().partial_fit(X, np.arange(N) % 4.0),
-    "a watch": lambda X: Watch().update(X, LABELS, y=LABELS) or "no alert",
+    "a watch": lambda X: Watch().update(X, predictions=LABELS, y=LABELS) or "no alert",
     "input drift": lambda X: InputDrift().update(X) or "no drift",
     "rows of River": river_selector,
     "batches": lambda X: as_stream(iter([(X, LABELS)])).take(N),

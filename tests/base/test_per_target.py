@@ -98,10 +98,9 @@ def test_shared_sums_are_those_of_any_rows(rng):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (
-            [0, 1, 0],
-            "y must have shape (n_rows, n_targets), got [0, 1, 0]: pass one target to the selector itself",
-        ),
+        (np.zeros((3, 2, 1)), "y must have shape (n_rows, n_targets), got"),
+        (None, "requires y to be passed"),
+        ([0, 1, 0], "y has the targets 1, but had ['y0', 'y1'] in earlier rows"),
         (np.zeros((3, 0)), "y has 0 targets"),
         (np.zeros((2, 2)), "inconsistent numbers of samples"),
         (np.zeros((3, 3)), "y has the targets 3, but had ['y0', 'y1'] in earlier rows"),

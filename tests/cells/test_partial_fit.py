@@ -195,7 +195,9 @@ def test_categories_that_left_the_sample_are_forgotten(monkeypatch):
     monkeypatch.setattr(module, "_MOST", 40)
     model, y = FixedSubset(), np.tile([0, 1], 50)
     for at in range(20):
-        model.partial_fit(pd.DataFrame({"id": [f"{at}.{i}" for i in range(100)], "x": np.arange(100.0)}), y)
+        model.partial_fit(
+            pd.DataFrame({"id": [f"id {at}.{i}" for i in range(100)], "x": np.arange(100.0)}), y
+        )
     assert len(model._sample.categories.values[0]) <= 180
 
 

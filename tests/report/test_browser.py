@@ -67,7 +67,7 @@ def watched(folder):
     names = ["a_very_long_name_without_a_single_space_" * 6, "<script>", "特徴", "x", "y"]
     watch = Watch(feature_names=names)
     for i in range(0, 6000, 200):
-        watch.update(X[i : i + 200], X[i : i + 200, 0] + X[i : i + 200, 1] > 0, y=y[i : i + 200])
+        watch.update(X[i : i + 200], predictions=X[i : i + 200, 0] + X[i : i + 200, 1] > 0, y=y[i : i + 200])
     return watch.report(folder / "watched.html")
 
 

@@ -219,7 +219,9 @@ def test_a_change_of_the_labels_has_its_cause_and_names_no_lost_feature(cause, w
     watch, alerts = Watch(model if with_model else None), []
     for start in range(0, 5500, 100):
         rows = slice(start, start + 100)
-        alerts += watch.update(X[rows], None if with_model else model.predict_proba(X[rows])[:, 1], y=y[rows])
+        alerts += watch.update(
+            X[rows], predictions=None if with_model else model.predict_proba(X[rows])[:, 1], y=y[rows]
+        )
     causes = [alert["cause"] for alert in alerts if alert["cause"]]
     assert causes[0] == cause
     assert not [alert for alert in alerts if "no longer" in alert["rule"]]

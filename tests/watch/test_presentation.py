@@ -28,7 +28,7 @@ def watch():
         rules=['state("*") == "used but no longer relevant"', "accuracy drops by more than 0.1"],
     )
     for i in range(0, 6000, 100):
-        watch.update(X[i : i + 100], X[i : i + 100, 0] + X[i : i + 100, 1] > 0, y=y[i : i + 100])
+        watch.update(X[i : i + 100], predictions=X[i : i + 100, 0] + X[i : i + 100, 1] > 0, y=y[i : i + 100])
     return watch
 
 

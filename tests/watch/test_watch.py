@@ -43,12 +43,12 @@ def test_names_the_feature_that_is_used_but_no_longer_relevant(with_model, delay
         predictions = None if with_model else model.predict_proba(X[rows])[:, 1]
         keys = list(range(start, start + 100))
         if delay:
-            alerts += watch.update(X[rows], predictions, keys=keys)
+            alerts += watch.update(X[rows], predictions=predictions, keys=keys)
             if start >= 500 + delay:
                 late = slice(start - delay, start - delay + 100)
                 alerts += watch.update_labels(range(start - delay, start - delay + 100), y[late])
         else:
-            alerts += watch.update(X[rows], predictions, keys=keys, y=y[rows])
+            alerts += watch.update(X[rows], predictions=predictions, keys=keys, y=y[rows])
         if start == 2900:
             assert states(watch) == ["used and relevant"] * 2 + ["neither"] * 2
             assert alerts == []
@@ -148,8 +148,8 @@ def test_regression_and_classes():
     for start in range(0, 3000, 100):
         rows = slice(start, start + 100)
         with_model.update(X[rows], y=target[rows])
-        logs.update(X[rows], model.predict(X[rows]), y=target[rows])
-        classes.update(X[rows], classifier.predict(X[rows]), y=labels[rows])
+        logs.update(X[rows], predictions=model.predict(X[rows]), y=target[rows])
+        classes.update(X[rows], predictions=classifier.predict(X[rows]), y=labels[rows])
     for watch in (with_model, logs):
         assert states(watch)[:2] == ["used and relevant"] * 2
         assert states(watch)[3] == "neither"
@@ -189,11 +189,11 @@ def test_the_auc_of_two_classes_ends_with_a_third(rng):
     X, y = stream(3, 1200)
     P = 1 / (1 + np.exp(-X[:, :2].sum(axis=1) + rng.normal(size=1200)))
     watch, P = Watch(classes=[0, 1], window=400), np.column_stack([1 - P, P])
-    watch.update(X[:600], P[:600], y=y[:600])
+    watch.update(X[:600], predictions=P[:600], y=y[:600])
     assert watch.performance()["auc"] == pytest.approx(roc_auc_score(y[200:600], P[200:600, 1]))
     assert math.isnan(watch.performance()["macro_auc"])
     y[600::5] = 2
-    watch.update(X[600:], P[600:], y=y[600:])
+    watch.update(X[600:], predictions=P[600:], y=y[600:])
     assert math.isnan(watch.performance()["auc"])
     scores = np.column_stack([P, np.zeros(1200)])[-400:]
     assert watch.performance()["macro_auc"] == pytest.approx(macro_auc(y[-400:], scores))
@@ -204,7 +204,7 @@ def test_probabilities_of_three_classes_are_ranked_as_by_scikit_learn(rng):
     P = rng.dirichlet(np.ones(3), 900) + np.eye(3)[y]
     watch = Watch(classes=[0, 1, 2], window=300)
     for at in range(0, 900, 100):
-        watch.update(X[at : at + 100], P[at : at + 100] / 2, y=y[at : at + 100])
+        watch.update(X[at : at + 100], predictions=P[at : at + 100] / 2, y=y[at : at + 100])
     expected = roc_auc_score(y[-300:], P[-300:] / 2, multi_class="ovr", average="macro")
     assert watch.performance()["macro_auc"] == pytest.approx(expected)
 
@@ -219,9 +219,9 @@ def test_what_is_invalid_changes_nothing():
         (lambda: watch.update(np.where(X > 1, np.inf, X)), "inf"),
         (lambda: watch.update(X[:5], keys=[1, 2]), "keys must be 5"),
         (lambda: watch.update(X[:1], keys=[3]), "keys must be 1"),
-        (lambda: watch.update(X[:5], [0.1] * 5), "predictions are now a score"),
-        (lambda: watch.update(X[:5], np.ones((3, 2))), "predictions must be 5 rows"),
-        (lambda: watch.update(X[:5], np.full((5, 2), np.nan)), "predictions must be finite"),
+        (lambda: watch.update(X[:5], predictions=[0.1] * 5), "predictions are now a score"),
+        (lambda: watch.update(X[:5], predictions=np.ones((3, 2))), "predictions must be 5 rows"),
+        (lambda: watch.update(X[:5], predictions=np.full((5, 2), np.nan)), "predictions must be finite"),
         (lambda: watch.update(X[:5], y=[0, 1, None, 0, 1]), "missing"),
         (lambda: watch.update_labels([1, 1], [0, 1]), "keys must not repeat"),
         (lambda: watch.update_labels([1, 2], [0]), "inconsistent"),
@@ -244,7 +244,7 @@ def test_what_is_invalid_changes_nothing():
         Watch(feature_names=["a"]).update(X, predictions=y)
     for predictions in (X[:, 0], np.column_stack([y, y + 0.5])):
         with pytest.raises(DataError, match=r"must be scores or probabilities in \[0, 1\]"):
-            Watch().update(X, predictions)
+            Watch().update(X, predictions=predictions)
     invalid = {
         "task": "ranking",
         "half_life": 0,
@@ -317,7 +317,7 @@ def test_a_batch_reads_its_own_keys_however_many_rows_are_pending():
         def update(watch=watch, batches=batches):
             X, start = rng.normal(size=(50, 2)), next(batches)
             keys = [Counted(i) for i in range(start, start + 50)]
-            watch.update(X, (X[:, 0] > 0).astype(int), keys=keys)
+            watch.update(X, predictions=(X[:, 0] > 0).astype(int), keys=keys)
             return keys
 
         while not watch.n_dropped_:
@@ -357,12 +357,12 @@ def test_an_update_that_fails_leaves_the_pending_rows(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 2))
     watch = Watch(max_pending=40)
-    watch.update(X, (X[:, 0] > 0).astype(int))
+    watch.update(X, predictions=(X[:, 0] > 0).astype(int))
     before = tamis.dumps(watch)
     with monkeypatch.context() as patch:
         patch.setattr(Watch, "_alerts", lambda self: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            watch.update(X, (X[:, 0] > 0).astype(int))
+            watch.update(X, predictions=(X[:, 0] > 0).astype(int))
         with pytest.raises(ZeroDivisionError):
             watch.update_labels(range(10), np.arange(10) % 2)
     assert tamis.dumps(watch) == before
@@ -386,7 +386,7 @@ def test_an_update_that_fails_leaves_the_pending_rows(monkeypatch):
 def test_pending_rows_that_no_watch_saved_are_rejected(name, value):
     X = np.random.default_rng(0).normal(size=(30, 2))
     watch = Watch(max_pending=40)
-    watch.update(X, (X[:, 0] > 0).astype(int))
+    watch.update(X, predictions=(X[:, 0] > 0).astype(int))
     tamis.loads(tamis.dumps(watch)).update_labels(range(10), np.arange(10) % 2)
     setattr(watch._pending, name, value)
     with pytest.raises(CheckpointError):

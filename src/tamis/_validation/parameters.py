@@ -123,6 +123,7 @@ PRIOR = Kind(
     "a dict from columns to weights, numbers from 0.001 to 1000",
     lambda value: (
         isinstance(value, Mapping)
+        and len(value) > 0
         and all(_is_real(weight) and 1e-3 <= weight <= 1e3 for weight in value.values())
     ),
 )

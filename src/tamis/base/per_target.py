@@ -14,12 +14,23 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import atomically
 from tamis._guard import ThreadSafe
 from tamis._shapes import state_error
-from tamis._validation import Array, Floats, Mask, as_column, as_rows, as_table, has_rows, short_repr
+from tamis._validation import (
+    Array,
+    Floats,
+    Mask,
+    as_column,
+    as_rows,
+    as_table,
+    as_weights,
+    has_rows,
+    short_repr,
+)
 from tamis._validation.parameters import Kind, check_parameters, parameters
 from tamis.base.rows import RowSelector, feature_names
 from tamis.base.selector_mixin import SelectorMixin
@@ -28,18 +39,23 @@ from tamis.errors import DataError
 _TASKS = ("classification", "regression")
 
 
-def columns_of_targets(y: Any, n_rows: int) -> tuple[list[Array], list[str] | None]:
-    """Return the columns of several targets, and their names in a frame.
+def columns_of_targets(y: Any, n_rows: int | None = None) -> tuple[list[Array], list[str] | None]:
+    """Return the columns of several targets, or of one in a one-dimensional array, and their names in a frame.
 
     Examples
     --------
     >>> columns_of_targets([[1, "a"], [2, "b"]], 2)
     ([array([1, 2]), array(['a', 'b'], dtype='<U1')], None)
     """
+    if y is None:
+        raise DataError("PerTarget requires y to be passed, but the target y is None.")
     if (table := as_table(y)) is not None:
         columns, names = [table.column(j).to_numpy() for j in range(len(table.texts))], table.texts
     else:
-        rows = y if isinstance(y, np.ndarray) else None
+        rows = np.asarray(y) if hasattr(y, "__array__") else None
+        if rows is None and isinstance(y, Sequence) and not any(isinstance(row, Sequence) for row in y):
+            rows = np.asarray(y)
+        rows = rows[:, None] if rows is not None and rows.ndim == 1 else rows
         if (
             rows is None
             and isinstance(y, Sequence)
@@ -49,13 +65,14 @@ def columns_of_targets(y: Any, n_rows: int) -> tuple[list[Array], list[str] | No
             rows[:] = [list(row) for row in y]
         if rows is None or rows.ndim != 2:
             raise DataError(
-                f"y must have shape (n_rows, n_targets), got {short_repr(y)}: pass one target to the selector itself."
+                f"y must have shape (n_rows, n_targets), got {short_repr(y)}: pass a column per target."
             )
         columns, names = list(np.ascontiguousarray(rows.T)), None
         if rows.dtype == object:
             columns = [np.array(column.tolist()) for column in columns]
     if not columns:
         raise DataError("y has 0 targets: pass at least one column.")
+    n_rows = len(columns[0]) if n_rows is None else n_rows
     return [as_column(column, n_rows, "PerTarget", allow_missing=True) for column in columns], names
 
 
@@ -155,6 +172,8 @@ class PerTarget(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Reset the model, then learn from these rows in order; see `partial_fit`."""
+        if sample_weight is not None:
+            as_weights(sample_weight, len(np.asarray(sample_weight)), some=True)
         return self._fit_atomic(X, y, None, sample_weight, forget=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -308,6 +327,13 @@ class PerTarget(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def _get_support_mask(self) -> Mask:
         mask: Mask = np.asarray(self.support_by_target_.any(axis=0))
         return mask
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        tags.input_tags = get_tags(self.selector).input_tags
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "selectors_")

@@ -98,8 +98,8 @@ def update_watch(
     import numpy as np
 
     if delay == 0:
-        return watched.update(X, predictions, y=y)
-    alerts = watched.update(X, predictions)
+        return watched.update(X, predictions=predictions, y=y)
+    alerts = watched.update(X, predictions=predictions)
     first = watched.n_rows_ - len(y) - len(waiting)
     waiting += y.tolist()
     if (due := len(waiting) - delay) > 0:

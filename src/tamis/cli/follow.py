@@ -64,10 +64,10 @@ class _Source:
         Write rows that cannot be read to this file, and continue.
     labels : TOPIC
         Kafka topic of the delayed labels, matched by --label-key.
-    schema : FILE
-        Avro schema of Kafka messages, or TOPIC=FILE; may be repeated. [default: messages are JSON]
-    client_config : FILE
-        Further settings of the Kafka client, such as passwords, one NAME=VALUE per line.
+    schema : SCHEMA
+        File of the Avro schema of Kafka messages, or TOPIC=SCHEMA; may be repeated. [default: messages are JSON]
+    client_config : SETTINGS
+        File of further settings of the Kafka client, such as passwords, one NAME=VALUE per line.
     """
 
     panel: ClassVar[str] = "Following"

@@ -39,7 +39,7 @@ def log_t_tail(t_squared: Floats, df: float | Floats) -> Floats:
         log_p: Floats = np.log(np.minimum(p, 1.0))
     degrees = np.broadcast_to(df, p.shape)
     for i in np.flatnonzero((p < _SMALL) & np.isfinite(t_squared)).tolist():
-        log_p[i] = _log_far_t_tail(float(t_squared[i]), float(degrees[i]))
+        log_p.flat[i] = _log_far_t_tail(float(t_squared.flat[i]), float(degrees.flat[i]))
     return log_p
 
 

@@ -18,11 +18,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import atomically
 from tamis._guard import ThreadSafe
-from tamis._validation import Mask, as_list, short_repr
+from tamis._validation import Mask, as_list, as_table, short_repr
 from tamis._validation.parameters import Kind, check_parameters, parameters
 from tamis.base.column_intake import block_of, one_column
 from tamis.base.columns import OfferSnapshot
@@ -126,7 +127,7 @@ class AlphaInvestingPerTarget(ThreadSafe, BaseEstimator):  # type: ignore[misc]
 
     def _start(self, y: Any, sample_weight: Any) -> None:
         check_parameters(self)
-        columns, names = columns_of_targets(y, len(y))
+        columns, names = columns_of_targets(y)
         if self.models is not None and len(self.models) != len(columns):
             raise ValueError(
                 f"models must name the model of each of {len(columns)} targets, got {len(self.models)}."
@@ -207,7 +208,21 @@ class AlphaInvestingPerTarget(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         self
         """
         self.start(y, sample_weight).offer_many(X)
+        if (table := as_table(X)) is not None:
+            for one in self.selectors_:
+                one.feature_names_in_ = np.array(table.texts, dtype=object)
         return self
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features offered."""
+        check_is_fitted(self)
+        return self.selectors_[0].n_features_in_
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """The names of the columns of a frame; absent otherwise."""
+        return self.selectors_[0].feature_names_in_
 
     @property
     def selected_by_target_(self) -> dict[str, list[str]]:
@@ -227,6 +242,13 @@ class AlphaInvestingPerTarget(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         """The remaining error budget of all targets."""
         check_is_fitted(self)
         return self.selectors_[0].wealth_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        tags.input_tags = get_tags(self.selector).input_tags
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "selectors_")

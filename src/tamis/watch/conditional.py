@@ -13,7 +13,23 @@ Annals of Statistics 48(3), 2020). Both means are linear in Z, with coefficients
 depends on the label through used features alone.
 
 The p-value compares the faded mean of g with its error by Student's t. The long-run variance of g is estimated from
-blocks (:mod:`tamis.watch.long_run`), so rows may depend on one another; while it is undetermined, so is the p-value.
+blocks (:mod:`tamis.watch.long_run`), so rows may depend on one another; while it is undetermined, so is the p-value. It
+holds for one look, so it decides only whether a relevant feature remains so.
+
+A feature becomes relevant by an e-value, which holds at any time. Let S be the sum and V the sum of squares of n sums
+of g over m rows, where m is a multiple of the inflation of the variance of g before the first of them. If these sums
+are independent and normal with mean 0,
+
+    e = sqrt(c / (n + c)) (1 - S^2 / ((n + c) V))^(-n / 2)                                                          (1)
+
+is the likelihood ratio of a normal prior of their mean in units of their deviation, with variance 1 / c, whatever the
+deviation is: the t-test at any time of Wang and Ramdas. Sums of a feature begin when its p-value of one look falls,
+with a share of 1 / (r (r + 1)) of its capital the r-th time, which its scores and the outputs share; the last four
+grow, and the capital of earlier ones is given up. So a feature without relevance is ever called relevant at level a
+with a probability of at most a.
+
+Wang, Ramdas: Anytime-valid t-tests and confidence sequences for Gaussian means with unknown variance, Sequential
+Analysis 44(1), 2025.
 """
 
 from __future__ import annotations
@@ -22,7 +38,8 @@ import numpy as np
 import scipy.special
 
 from tamis._guard import ThreadSafe
-from tamis._validation import Floats, Ints
+from tamis._kernels import njit
+from tamis._validation import Array, Floats, Ints, Mask
 from tamis.watch.long_run import LongRunVariance
 
 _MOST_USED = 10
@@ -31,6 +48,104 @@ _LEAST = 0.02  # of the variance of a score; below, the used features determine 
 _FAR = 3.0
 _RIDGE = 1.0
 _SIGNIFICANT = 0.05
+_STARTS = 4
+_FEWEST_ROWS = 25  # of a block
+_INFLATIONS = 4  # rows of a block per independent row: neighbouring sums then hardly correlate
+_FEWEST_PAIRS = 16  # of blocks from which the inflation is known
+_PROMISING = 0.1  # p-value of one look at which a test begins
+_PRIOR = 10.0  # c of (1): the e-value grows fastest after about as many blocks
+
+
+@njit(allocates=False)
+def _add_blocks(values: Array, lengths: Array, filled: Array, partial: Array, sums: Array) -> None:
+    """Add rows (n, m) to the blocks of each start: lengths, filled, partial (a, m), and sums (3, a, m) = n, S, V."""
+    for i in range(values.shape[0]):
+        for a in range(lengths.shape[0]):
+            for k in range(values.shape[1]):
+                if lengths[a, k] <= 0:
+                    continue
+                partial[a, k] += values[i, k]
+                filled[a, k] += 1
+                if filled[a, k] == lengths[a, k]:
+                    sums[0, a, k] += 1.0
+                    sums[1, a, k] += partial[a, k]
+                    sums[2, a, k] += partial[a, k] ** 2
+                    partial[a, k], filled[a, k] = 0.0, 0
+
+
+class SequentialTTests(ThreadSafe):
+    """E-values of features, each with several series whose means are 0 if it is irrelevant: equation (1).
+
+    Parameters
+    ----------
+    n_series, n_features : int
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> tests = SequentialTTests(1, 2)
+    >>> tests.open(np.array([True, True]), np.array([[25, 25]]))
+    >>> tests.update(rng.normal(size=(3000, 2)) + [0.0, 0.2])
+    >>> (tests.evalues() > 1000).tolist()
+    [False, True]
+    """
+
+    _shapes = (
+        "n_starts (j) int64 in [0, 2**62)  _lengths (a, s, j) int64 in [-1, 2**62)"
+        "  _filled (a, s, j) int64 in [0, 2**62)  _partial (a, s, j) float  _sums (3, a, s, j) float"
+        "  _capital (a, j) float in [0, 1]"
+    )
+
+    def __init__(self, n_series: int, n_features: int) -> None:
+        self.n_starts = np.zeros(n_features, dtype=np.int64)
+        shape = _STARTS, n_series, n_features
+        self._lengths, self._filled = np.zeros((2, *shape), dtype=np.int64)
+        self._partial, self._sums = np.zeros(shape), np.zeros((3, *shape))
+        self._capital = np.zeros((_STARTS, n_features))
+
+    def reset(self) -> None:
+        """Give up all sums, and their capital."""
+        self._lengths[:], self._capital[:] = 0, 0.0
+
+    def open(self, features: Mask, lengths: Ints) -> None:
+        """Begin sums of these numbers of rows, 0 for a series without a test, in place of the oldest ones.
+
+        Parameters
+        ----------
+        features : ndarray of shape (n_features,)
+        lengths : ndarray of shape (n_series, n_features)
+        """
+        for j in np.flatnonzero(features):
+            at = self.n_starts[j] % _STARTS
+            self.n_starts[j] += 1
+            self._lengths[at, :, j], self._filled[at, :, j] = lengths[:, j], 0
+            self._partial[at, :, j], self._sums[:, at, :, j] = 0.0, 0.0
+            self._capital[at, j] = 1.0 / (self.n_starts[j] * (self.n_starts[j] + 1.0))
+
+    def close(self, lengths: Ints) -> None:
+        """Give up the sums of fewer than half of these numbers of rows, and their capital."""
+        self._lengths[(self._lengths > 0) & (2 * self._lengths < lengths)] = -1
+
+    def update(self, values: Floats) -> None:
+        """Add rows of shape (n, n_series * n_features)."""
+        flat = _STARTS, values.shape[1]
+        _add_blocks(
+            np.ascontiguousarray(values),
+            self._lengths.reshape(flat),
+            self._filled.reshape(flat),
+            self._partial.reshape(flat),
+            self._sums.reshape(3, *flat),
+        )
+
+    def evalues(self) -> Floats:
+        """Return the e-value of each feature; what is not at stake counts as it is."""
+        n, S, V = self._sums
+        share = np.divide(S**2, (n + _PRIOR) * V, out=np.zeros(S.shape), where=V > 0.0)
+        logs = 0.5 * np.log(_PRIOR / (n + _PRIOR)) - 0.5 * n * np.log1p(-share)
+        values = np.where(self._lengths > 0, np.exp(np.minimum(logs, 600.0)), 0.0)
+        count = np.count_nonzero(self._lengths, axis=1)
+        grown = self._capital * values.sum(axis=1) / np.maximum(count, 1)
+        return np.asarray(grown.sum(axis=0) + 1.0 / (self.n_starts + 1.0))
 
 
 class ConditionalRelevance(ThreadSafe):
@@ -61,6 +176,7 @@ class ConditionalRelevance(ThreadSafe):
         "_n in [0, 2**62)  _used (u) int64 in [0, j)  _centre (j) float  _square (j) float in [0, inf)  _weight float"
         "  _gram (z, z) float  _of_scores (z, 2*j) float  _of_residuals (z, c) float  _slopes (z, 2*j+c) float"
         "  _mean (c, 2*j) float  _spread (2, 2*j) float in [0, inf)  _weights (2) float in [0, inf)  _series (its own)"
+        "  _tests (its own)  _is_low (j) bool"
     )
 
     def __init__(self, n_features: int, n_outputs: int, half_life: float) -> None:
@@ -68,6 +184,8 @@ class ConditionalRelevance(ThreadSafe):
         self._n, self._weight = 0, 0.0
         self._centre, self._square = np.zeros(n_features), np.zeros(n_features)
         self.n_outputs = n_outputs
+        self._tests = SequentialTTests(2 * n_outputs, n_features)
+        self._is_low = np.zeros(n_features, dtype=bool)
         self._start(np.empty(0, dtype=np.int64), n_outputs)
 
     def _start(self, used: Ints, n_predictions: int) -> None:
@@ -80,6 +198,8 @@ class ConditionalRelevance(ThreadSafe):
         self._mean = np.zeros((self.n_outputs, 2 * n_features))
         self._spread, self._weights = np.zeros((2, 2 * n_features)), np.zeros(2)
         self._series = LongRunVariance(self.n_outputs * 2 * n_features)
+        self._tests.reset()
+        self._is_low[:] = False
         self._n = 0
 
     def update(self, X: Floats, predictions: Floats, residuals: Floats, used: Ints) -> None:
@@ -126,6 +246,7 @@ class ConditionalRelevance(ThreadSafe):
             self._spread = faded * self._spread + np.stack([fading @ scores**2, fading @ rest_of_scores**2])
             self._weights = np.array([faded, faded**2]) * self._weights + [fading.sum(), (fading**2).sum()]
             self._series.update(products.reshape(n, -1))
+            self._tests.update(products.reshape(n, -1))
         weighted = given * fading[:, None]
         self._gram = faded * self._gram + weighted.T @ given
         self._of_scores = faded * self._of_scores + weighted.T @ scores
@@ -137,6 +258,33 @@ class ConditionalRelevance(ThreadSafe):
                 np.linalg.solve(self._gram + _RIDGE * np.eye(len(self._gram)), both), np.float64
             )
             self._series.estimate(at_once=self._n < 8 * _EVERY)
+            self._open_tests()
+
+    def _open_tests(self) -> None:
+        """Close the tests whose blocks are too short, and begin those of features that look relevant by now."""
+        V, of_row, freedom = self._series.variance, self._series.of_row, self._series.freedom
+        is_known = (V > 0.0) & (of_row > 0.0)
+        # By its standard error more: a block that is too short is worse than one that is too long.
+        longest = V * (1.0 + np.sqrt(2.0 / np.maximum(freedom, 2.0)))
+        inflation = np.divide(longest, of_row, out=np.ones(len(V)), where=is_known)
+        rows = np.ceil(np.maximum(_FEWEST_ROWS, _INFLATIONS * np.maximum(inflation - 1.0, 0.0))).astype(
+            np.int64
+        )
+        shape = -1, len(self._centre)
+        self._tests.close(rows.reshape(shape))
+        is_open = (self._spread[1] > _LEAST * self._spread[0]).reshape(shape)
+        is_open = np.tile(is_open, (self.n_outputs, 1)) & (is_known & (freedom >= _FEWEST_PAIRS)).reshape(
+            shape
+        )
+        is_low = (np.nan_to_num(self.pvalues(), nan=1.0) < _PROMISING) & is_open.any(axis=0)
+        self._tests.open(is_low & ~self._is_low, np.where(is_open, rows.reshape(shape), 0))
+        self._is_low = is_low
+
+    def evalues(self) -> Floats:
+        """Return the e-value of each feature, which holds at any time; 0 for those that the model uses."""
+        values = self._tests.evalues()
+        values[self._used] = 0.0
+        return values
 
     def pvalues(self) -> Floats:
         """Return the p-value of each feature, 1 for those that the model uses; NaN while it is undetermined."""

@@ -283,8 +283,8 @@ class Watch(ThreadSafe, WatchPresentation):
     def update(
         self,
         X: Any,
-        predictions: ArrayLike | None = None,
         *,
+        predictions: ArrayLike | None = None,
         keys: Sequence[Any] | None = None,
         y: ArrayLike | None = None,
     ) -> list[dict[str, Any]]:
@@ -572,8 +572,10 @@ class Watch(ThreadSafe, WatchPresentation):
         # Slow features are known from few independent rows, too few for the regressions on the features used.
         assert self._input_drift is not None
         slow = self._input_drift.inflation() * _ROWS_PER_SLOPE * (1 + 2 * used.sum()) > 2.0 * self.half_life
-        pvalues = np.where(slow | slow[used].any(), np.nan, self._conditional.pvalues())
-        return _below(pvalues, self._states.is_relevant)
+        was = self._states.is_relevant
+        with np.errstate(divide="ignore"):
+            pvalues = np.where(was, self._conditional.pvalues(), 1.0 / self._conditional.evalues())
+        return _below(np.where(slow | slow[used].any(), np.nan, pvalues), was)
 
     def _find_causes(self, X: Floats, values: Floats, y: Array) -> Ints | None:
         """Return for each feature the number of rows since it was last relevant, if detected now; otherwise 0.

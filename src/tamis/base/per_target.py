@@ -196,7 +196,7 @@ class PerTarget(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit_atomic(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, forget: bool) -> Self:
         check_parameters(self)
-        # Read once for all targets, unless a selector encodes what is no number.
+        # Read once for all targets, unless a selector encodes categories.
         rows = X if self.selector.accepts.categories or as_table(X) is not None else as_rows(X)[0]
         columns, names = columns_of_targets(y, rows.shape[0] if hasattr(rows, "shape") else len(rows))
         is_first = forget or not hasattr(self, "selectors_")

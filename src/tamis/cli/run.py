@@ -49,7 +49,7 @@ class TargetReading(Reading):
     label: list[str] | None = None  # type: ignore[assignment]
 
     def of(self, label: str | None) -> Reading:
-        """Return how to read the rows of one label; the other labels are no features."""
+        """Return how to read the rows of one label; the other labels are not features."""
         drop = [*(self.drop or []), *(one for one in self.label or () if one != label)]
         return Reading(**{**vars(self), "label": label, "drop": drop or None})
 

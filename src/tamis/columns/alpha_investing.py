@@ -163,7 +163,7 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
     >>> AlphaInvesting(target_fdr=0.05).fit(indicators, y_of_category).selected_
     ['x4']
 
-    A weak effect, of which one of 100 columns was suspected:
+    A weak effect in one of 100 columns, which was suspected:
 
     >>> y_weak = 0.33 * X[:, 60] + np.random.default_rng(1).normal(size=200)
     >>> for prior in (None, {"x60": 50}):

@@ -22,8 +22,8 @@ are independent and normal with mean 0,
 
     e = sqrt(c / (n + c)) (1 - S^2 / ((n + c) V))^(-n / 2)                                                          (1)
 
-is the likelihood ratio of a normal prior of their mean in units of their deviation, with variance 1 / c, whatever the
-deviation is: the t-test at any time of Wang and Ramdas. Sums of a feature begin when its p-value of one look falls,
+is the likelihood ratio of a normal prior of their mean in units of their deviation, with variance 1 / c, for any
+deviation: the t-test at any time of Wang and Ramdas. Sums of a feature begin when its p-value of one look falls,
 with a share of 1 / (r (r + 1)) of its capital the r-th time, which its scores and the outputs share; the last four
 grow, and the capital of earlier ones is given up. So a feature without relevance is ever called relevant at level a
 with a probability of at most a.

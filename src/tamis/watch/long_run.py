@@ -88,11 +88,6 @@ class LongRunVariance(ThreadSafe):
         _add(np.ascontiguousarray(values), self._n, self._pending, self._squares)
         self._n += len(values)
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows so far."""
-        return self._n
-
     def inflation(self) -> Floats:
         """Return the variance of sums relative to that of independent rows, of shape (m,).
 

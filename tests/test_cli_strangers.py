@@ -171,3 +171,13 @@ def test_all_is_said_as_one_json_document(here, monkeypatch, capsys):
     monkeypatch.setattr(sys, "stdin", io.StringIO('{"value": 1.0}\n{"stop": true}\n'))
     assert main(["acquire", "m.tamis", "--json", "--quiet"]) == 0
     assert [json.loads(line)["finished"] for line in capsys.readouterr().out.splitlines()][-1] is True
+
+
+@pytest.mark.parametrize("command", [name for name, one in ROOT.commands.items() if name != "run"])
+def test_one_label_of_several_is_not_dropped(here, capsys, command):
+    if not any(one.name == "label" for one in ROOT.commands[command].params):
+        pytest.skip("it has no label")
+    code = main([command, "table.csv", "--label", "state", "--label", "heat"])
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, "")
+    assert err == f"tamis: --label is given 2 times: give it once to {command}; run takes several labels.\n"

@@ -58,6 +58,14 @@ class _Root(TyperGroup):
 class _Command(TyperCommand):
     """A command, whose page omits what is rarely needed unless all is asked for."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        given = [one for one in self.make_parser(ctx).parse_args(args=list(args))[2] if one.name == "label"]
+        if len(given) > 1 and not getattr(given[0], "multiple", False):
+            raise MisuseError(
+                f"--label is given {len(given)} times: give it once to {ctx.info_name}; run takes several labels."
+            )
+        return super().parse_args(ctx, args)
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         rare: list[Any] = [one for one in self.params if getattr(one, "rich_help_panel", None) == _RARE]
         for one in rare:

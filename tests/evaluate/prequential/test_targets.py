@@ -33,7 +33,7 @@ def test_each_run_is_that_of_its_label_without_the_others(frame):
         [j in (0, 1) for j in range(8)],
         [j in (1, 2) for j in range(8)],
     ]
-    assert result.verdict().startswith("3 of 8 features serve 2 targets, which need 2 to 2 each, 4 in all")
+    assert result.verdict().startswith("3 of 8 features serve 2 targets, which need 2 each, 4 in all")
     by_polars = prequential_by_target(
         pl.from_pandas(frame), TScore(2), labels=["hot", "dry"], baselines="none"
     )

@@ -54,10 +54,10 @@ class TargetsResult(Result):
     def verdict(self) -> str:
         """Return how many features all targets need."""
         sizes = self.support_by_target.sum(axis=1)
-        n_features = len(self.feature_names)
+        each = f"{sizes.min()} to {sizes.max()}" if sizes.min() < sizes.max() else f"{sizes.max()}"
         return (
-            f"{len(self.selected())} of {n_features} features serve {len(self.targets)} targets, which need"
-            f" {sizes.min()} to {sizes.max()} each, {sizes.sum()} in all."
+            f"{len(self.selected())} of {len(self.feature_names)} features serve {len(self.targets)} targets, which"
+            f" need {each} each, {sizes.sum()} in all."
         )
 
     def tables(self) -> list[Table]:

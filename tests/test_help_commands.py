@@ -88,6 +88,7 @@ def folder(tmp_path, monkeypatch, rng):
         save(f"houses.{kind}", price=X[:, 3] + 0.3 * rng.normal(size=N))
         save(f"genes.{kind}", type=np.where(is_on, "a", "b"))
         save(f"patients.{kind}", ill=np.where(is_on, "yes", "no"))
+    save("posts.csv", python=is_on, sql=X[:, 0] > 0)
     save("log.csv", y=is_on.astype(int), p=1 / (1 + np.exp(-3 * X[:, 0])))
     times = pd.date_range("2025-01-01", periods=N, freq="min")
     save("predictions.parquet", default=is_on.astype(int), score=1 / (1 + np.exp(-3 * X[:, 0])), ts=times)

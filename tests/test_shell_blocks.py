@@ -76,6 +76,7 @@ def write_files(folder: Path) -> None:
         csv("numbered.csv", serial=np.arange(n), state=state), encoding="utf-8"
     )
     csv("genes.csv", type=state)
+    csv("posts.csv", python=code, sql=(X[:, 0] > 0).astype(int))
     csv("houses.csv", price=(100 + 10 * X[:, 0]).round(2))
     csv("payments/monday.csv", id=np.arange(n), fraud=code)
     csv("payments.csv", fraud=code)

@@ -104,3 +104,15 @@ def test_a_feature_that_becomes_relevant_later_is_found(rng):
     values = np.array([test.evalues()[2] for test in watched(X, y)])
     assert values[:80].max() < 20
     assert values[110] > 4000  # 3,000 rows after the change
+
+
+def test_a_series_whose_memory_is_unknown_keeps_its_capital(rng):
+    tests = SequentialTTests(2, 1)
+    tests.open(np.array([True]), np.array([[10], [-2]]))
+    tests.update(np.column_stack([np.zeros(100), 1.0 + rng.normal(size=100)]))
+    np.testing.assert_allclose(tests.evalues(), 1.0)  # nothing was won or lost
+    tests.assign(np.array([[0], [5]]))
+    values = np.column_stack([np.zeros(200), 1.0 + rng.normal(size=200)])
+    tests.update(values)
+    won = slow_evalue(values[:, 1], 0, 5)
+    np.testing.assert_allclose(tests.evalues(), 0.5 * (1.0 + won) / 2.0 + 0.5, rtol=1e-12)

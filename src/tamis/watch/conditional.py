@@ -52,6 +52,7 @@ _STARTS = 4
 _FEWEST_ROWS = 25  # of a block
 _INFLATIONS = 4  # rows of a block per independent row: neighbouring sums then hardly correlate
 _FEWEST_PAIRS = 16  # of blocks from which the inflation is known
+_GIVEN_UP, _UNKNOWN = -1, -2  # in place of the rows of a block
 _PROMISING = 0.1  # p-value of one look at which a test begins
 _PRIOR = 10.0  # c of (1): the e-value grows fastest after about as many blocks
 
@@ -91,7 +92,7 @@ class SequentialTTests(ThreadSafe):
     """
 
     _shapes = (
-        "n_starts (j) int64 in [0, 2**62)  _lengths (a, s, j) int64 in [-1, 2**62)"
+        "n_starts (j) int64 in [0, 2**62)  _lengths (a, s, j) int64 in [-2, 2**62)"
         "  _filled (a, s, j) int64 in [0, 2**62)  _partial (a, s, j) float  _sums (3, a, s, j) float"
         "  _capital (a, j) float in [0, 1]"
     )
@@ -108,12 +109,13 @@ class SequentialTTests(ThreadSafe):
         self._lengths[:], self._capital[:] = 0, 0.0
 
     def open(self, features: Mask, lengths: Ints) -> None:
-        """Begin sums of these numbers of rows, 0 for a series without a test, in place of the oldest ones.
+        """Begin sums of these numbers of rows, in place of the oldest ones.
 
         Parameters
         ----------
         features : ndarray of shape (n_features,)
         lengths : ndarray of shape (n_series, n_features)
+            0 for a series without a test, -2 for one whose number is to follow by `assign`.
         """
         for j in np.flatnonzero(features):
             at = self.n_starts[j] % _STARTS
@@ -122,9 +124,13 @@ class SequentialTTests(ThreadSafe):
             self._partial[at, :, j], self._sums[:, at, :, j] = 0.0, 0.0
             self._capital[at, j] = 1.0 / (self.n_starts[j] * (self.n_starts[j] + 1.0))
 
+    def assign(self, lengths: Ints) -> None:
+        """Begin the sums whose number of rows was unknown; 0 if it still is."""
+        self._lengths = np.where((self._lengths == _UNKNOWN) & (lengths > 0), lengths, self._lengths)
+
     def close(self, lengths: Ints) -> None:
         """Give up the sums of fewer than half of these numbers of rows, and their capital."""
-        self._lengths[(self._lengths > 0) & (2 * self._lengths < lengths)] = -1
+        self._lengths[(self._lengths > 0) & (2 * self._lengths < lengths)] = _GIVEN_UP
 
     def update(self, values: Floats) -> None:
         """Add rows of shape (n, n_series * n_features)."""
@@ -142,7 +148,8 @@ class SequentialTTests(ThreadSafe):
         n, S, V = self._sums
         share = np.divide(S**2, (n + _PRIOR) * V, out=np.zeros(S.shape), where=V > 0.0)
         logs = 0.5 * np.log(_PRIOR / (n + _PRIOR)) - 0.5 * n * np.log1p(-share)
-        values = np.where(self._lengths > 0, np.exp(np.minimum(logs, 600.0)), 0.0)
+        values = np.where(V > 0.0, np.exp(np.minimum(logs, 600.0)), 1.0)
+        values = np.where((self._lengths == 0) | (self._lengths == _GIVEN_UP), 0.0, values)
         count = np.count_nonzero(self._lengths, axis=1)
         grown = self._capital * values.sum(axis=1) / np.maximum(count, 1)
         return np.asarray(grown.sum(axis=0) + 1.0 / (self.n_starts + 1.0))
@@ -272,12 +279,12 @@ class ConditionalRelevance(ThreadSafe):
         )
         shape = -1, len(self._centre)
         self._tests.close(rows.reshape(shape))
-        is_open = (self._spread[1] > _LEAST * self._spread[0]).reshape(shape)
-        is_open = np.tile(is_open, (self.n_outputs, 1)) & (is_known & (freedom >= _FEWEST_PAIRS)).reshape(
-            shape
-        )
+        known = np.where(is_known & (freedom >= _FEWEST_PAIRS), rows, 0).reshape(shape)
+        self._tests.assign(known)
+        is_open = np.tile((self._spread[1] > _LEAST * self._spread[0]).reshape(shape), (self.n_outputs, 1))
+        is_open &= (of_row > 0.0).reshape(shape)
         is_low = (np.nan_to_num(self.pvalues(), nan=1.0) < _PROMISING) & is_open.any(axis=0)
-        self._tests.open(is_low & ~self._is_low, np.where(is_open, rows.reshape(shape), 0))
+        self._tests.open(is_low & ~self._is_low, np.where(is_open, np.where(known > 0, known, _UNKNOWN), 0))
         self._is_low = is_low
 
     def evalues(self) -> Floats:

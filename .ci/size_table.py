@@ -25,15 +25,16 @@ BUDGETS = {
     # Raised by 32: columns that appear and are forgotten.
     "learners": 6745,
     "cells": 5642,
-    "cli": 5020,
+    # Raised by 3: one label of several is not dropped.
+    "cli": 5027,
     # Raised by 222: tests by spectra, several targets, prior weights, closed e-LOND.
     "columns": 4576,
     # Raised by 31: columns that are forgotten.
     "summaries": 4381,
     # Raised by 197: several targets.
     "base": 3038,
-    # Raised by 292: sequential ratios for what is outside the model, evidence for each cause.
-    "watch": 3071,
+    # Raised by 293: sequential ratios for what is outside the model, evidence for each cause.
+    "watch": 3072,
     # Raised by 1: fill values of columns that come back.
     TOP: 2484,
     # Raised by 715: models by name (moved here from rows), ONNX of more trees.

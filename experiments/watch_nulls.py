@@ -179,14 +179,14 @@ def unused(runs: int) -> None:
         at = np.concatenate(largest)
         shares = (at >= 20).mean(), (at >= 1000).mean(), (np.concatenate(smallest) < 0.001).mean()
         print(f"| {name} | {' | '.join(f'{one:.3f}' for one in shares)} |", flush=True)
-    for effect in (0.3, 0.5, 1.0):
+    for name, effect in (("independent", 0.3), ("independent", 0.5), ("independent", 1.0), ("AR .9", 1.0)):
         found = []
         for seed in range(runs):
-            rng = np.random.default_rng([16, seed])
-            X = rng.normal(size=(6000, D))
-            e, p = along(X, X[:, 0] + effect * X[:, 5] + rng.normal(size=6000) > 0)
-            found.append([100 * (1 + int(np.argmax(one))) for one in (e[:, 5] > 1 / least, p[:, 5] < least)])
-        print(f"effect {effect}: found after {np.median(found, axis=0)} rows by the e-value and the p-value")
+            Z = UNUSED[name](np.random.default_rng([16, seed]), rows)
+            e, p = along(Z[:, :D], Z[:, 0] + effect * Z[:, 5] + Z[:, D] > 0)
+            each = e[:, 5] > 1 / least, p[:, 5] < least
+            found.append([STEP * (1 + int(np.argmax(one))) if one.any() else math.inf for one in each])
+        print(f"{name}, effect {effect}: found after {np.median(found, axis=0)} rows by e-value and p-value")
 
 
 def along(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -641,7 +641,7 @@ def test_the_linear_model_of_outliers_is_robust(rng):
     auto, robust = (AlphaInvesting(target_fdr=0.1, variance=how).fit(X, y) for how in ("auto", "robust"))
     assert len(robust.selected_) == 0 < 3 < len(classical.selected_)
     np.testing.assert_array_equal(auto.trace_["p_value"], robust.trace_["p_value"])
-    normal = rng.normal(size=(300, 20))  # the t test is valid for them whatever the target
+    normal = rng.normal(size=(300, 20))  # the t test is valid for them for any target
     auto = AlphaInvesting().fit(normal, y)
     with pytest.warns(UserWarning, match="kurtosis"):
         classical = AlphaInvesting(variance="classical").fit(normal, y)

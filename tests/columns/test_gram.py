@@ -180,7 +180,7 @@ def learn(selector, X, y, size=100):
 
 
 def test_series_are_tested_by_the_sums_over_blocks_of_rows(rng):
-    """512 rows are 32 blocks of 16, whatever the batches."""
+    """512 rows are 32 blocks of 16, for any batches."""
     X = series(rng, 512, 20, 0.9)
     y = series(rng, 512, 1, 0.9)[:, 0] + X[:, 3] - X[:, 5]
     selector = learn(

@@ -521,7 +521,7 @@ def test_a_prior_multiplies_gains_by_weights_of_mean_one(rng):
 
 @pytest.mark.slow
 def test_levels_by_prior_keep_the_error_rate_and_gain_power():
-    """alpha bounds the probability of any irrelevant feature, whatever the weights; a suspected one is found sooner."""
+    """alpha bounds the probability of any irrelevant feature, for any weights; a suspected one is found sooner."""
     rng, any_false, found = np.random.default_rng(3), [], {None: 0, "good": 0, "bad": 0}
     for _ in range(60):
         X, noise = rng.normal(size=(300, 50)), rng.normal(size=300)

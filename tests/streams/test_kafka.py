@@ -408,7 +408,7 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_twice(broker, tmp_path
     run_on(broker, of_rows, of_labels, tmp_path / "killed")
     run_on(broker, of_rows, of_labels, tmp_path / "whole")
     assert killed >= n_kills
-    assert len(reached) > 1  # it went on from checkpoints, not from the beginning
+    assert len(reached) > 1  # it resumed from checkpoints, not from the beginning
     for name in ("told.jsonl", "bad.jsonl"):
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     found, expected = (settled(tmp_path / name / "run.tamis") for name in ("killed", "whole"))

@@ -53,7 +53,9 @@ def test_every_line_of_every_read(key: str) -> None:
         warnings.simplefilter("ignore")
         for model in variants(OWN[key]):
             learned(OWN[key], model)
-            check_reads(model, public_reads(model, X[[3, 50, 77, 120, 250]]), n_places=None)
+            # A policy runs the same lines for each row, and a copy is compared at each of them.
+            rows = [3, 120] if OWN[key].family == "cells" else [3, 50, 77, 120, 250]
+            check_reads(model, public_reads(model, X[rows]), n_places=None)
 
 
 # -- what the catalogue does not contain -----------------------------------------------------------------------

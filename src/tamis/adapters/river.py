@@ -23,25 +23,12 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._guard import ThreadSafe
-from tamis._validation import (
-    Array,
-    Rows,
-    as_classes,
-    as_column,
-    as_rows,
-    as_table,
-    as_weights,
-    check_label,
-    check_number,
-    encode_labels,
-    has_rows,
-    is_missing,
-    reject_masked,
-    reject_nonfinite,
-    repeated_rows,
-    short_repr,
-)
+from tamis._validation.arrays import Array, Rows, as_weights, reject_masked, repeated_rows
+from tamis._validation.labels import as_classes, as_column, check_label, encode_labels
 from tamis._validation.parameters import SEED, Kind, check_parameters, parameters
+from tamis._validation.rows import as_rows, has_rows, reject_nonfinite
+from tamis._validation.table import as_table
+from tamis._validation.values import check_number, is_missing, short_repr
 from tamis.base import RowSelector
 from tamis.base.declarations import Claims
 from tamis.base.rows import check_columns, feature_names

@@ -16,18 +16,10 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from tamis._validation import (
-    Array,
-    Ints,
-    Rows,
-    as_rows,
-    as_table,
-    as_weights,
-    columns_of,
-    is_missing,
-    repeated_rows,
-    short_repr,
-)
+from tamis._validation.arrays import Array, Ints, Rows, as_weights, columns_of, repeated_rows
+from tamis._validation.rows import as_rows
+from tamis._validation.table import as_table
+from tamis._validation.values import is_missing, short_repr
 from tamis.errors import DataError
 
 _MOST = 32  # bins of a feature

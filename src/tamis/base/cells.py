@@ -22,23 +22,8 @@ from sklearn.utils import RegressorTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._guard import ThreadSafe
-from tamis._validation import (
-    Array,
-    Floats,
-    Ints,
-    Mask,
-    Rows,
-    as_column,
-    as_numbers,
-    as_target,
-    as_weights,
-    encode_labels,
-    has_rows,
-    reject_missing,
-    reject_nonfinite,
-    repeated_rows,
-    short_repr,
-)
+from tamis._validation.arrays import Array, Floats, Ints, Mask, Rows, as_numbers, as_weights, repeated_rows
+from tamis._validation.labels import as_column, as_target, encode_labels, reject_missing
 from tamis._validation.parameters import (
     GROUPS,
     SEED,
@@ -49,6 +34,8 @@ from tamis._validation.parameters import (
     parameters,
     with_methods,
 )
+from tamis._validation.rows import has_rows, reject_nonfinite
+from tamis._validation.values import short_repr
 from tamis.base.categories import Categories
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.html_repr import html_repr

@@ -22,21 +22,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import atomically, deliver_signals
 from tamis._guard import ThreadSafe
-from tamis._validation import (
-    Array,
-    Floats,
-    Mask,
-    as_column,
-    as_list,
-    as_table,
-    as_target,
-    as_weights,
-    checked,
-    encode_labels,
-    repeated_rows,
-    short_repr,
-)
+from tamis._validation.arrays import Array, Floats, Mask, as_weights, repeated_rows
+from tamis._validation.labels import as_column, as_target, encode_labels
 from tamis._validation.parameters import check_parameters, parameters
+from tamis._validation.rows import checked
+from tamis._validation.table import as_table
+from tamis._validation.values import as_list, short_repr
 from tamis.base.column_intake import Columns, as_float64, block_of, by_column, one_column, without_missing
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.selector_mixin import SelectorMixin

@@ -20,18 +20,12 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._atomic import atomically
 from tamis._guard import ThreadSafe
 from tamis._shapes import state_error
-from tamis._validation import (
-    Array,
-    Floats,
-    Mask,
-    as_column,
-    as_rows,
-    as_table,
-    as_weights,
-    has_rows,
-    short_repr,
-)
+from tamis._validation.arrays import Array, Floats, Mask, as_weights
+from tamis._validation.labels import as_column
 from tamis._validation.parameters import Kind, check_parameters, parameters
+from tamis._validation.rows import as_rows, has_rows
+from tamis._validation.table import as_table
+from tamis._validation.values import short_repr
 from tamis.base.rows import RowSelector, feature_names
 from tamis.base.selector_mixin import SelectorMixin
 from tamis.errors import DataError

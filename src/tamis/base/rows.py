@@ -18,23 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import LARGEST_PART, atomic, atomically, parts
 from tamis._guard import ThreadSafe
-from tamis._validation import (
-    Array,
-    Floats,
-    Mask,
-    Rows,
-    as_classes,
-    as_column,
-    as_table,
-    as_weights,
-    check_number,
-    encode_labels,
-    fill_masked,
-    has_rows,
-    is_integer,
-    reject_nonfinite,
-    short_repr,
-)
+from tamis._validation.arrays import Array, Floats, Mask, Rows, as_weights, fill_masked
+from tamis._validation.labels import as_classes, as_column, encode_labels
 from tamis._validation.parameters import (
     COLUMNS,
     GROUPS,
@@ -45,6 +30,9 @@ from tamis._validation.parameters import (
     number,
     parameters,
 )
+from tamis._validation.rows import has_rows, reject_nonfinite
+from tamis._validation.table import as_table
+from tamis._validation.values import check_number, is_integer, short_repr
 from tamis.base.column_terms import ColumnTerms
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.prices import PRICES

@@ -26,19 +26,11 @@ from sklearn.utils import Tags
 
 from tamis._atomic import atomically
 from tamis._guard import ThreadSafe
-from tamis._validation import (
-    Array,
-    Floats,
-    as_column,
-    as_numbers,
-    as_rows,
-    as_table,
-    as_target,
-    fill_masked,
-    has_rows,
-    reject_nonfinite,
-)
+from tamis._validation.arrays import Array, Floats, as_numbers, fill_masked
+from tamis._validation.labels import as_column, as_target
 from tamis._validation.parameters import check_parameters, integer, number, parameters
+from tamis._validation.rows import as_rows, has_rows, reject_nonfinite
+from tamis._validation.table import as_table
 from tamis.columns.augmented_gram import COLLINEAR, AugmentedGram, sweep
 from tamis.columns.online_fdr import RULES, SpendingRule, make_rule
 from tamis.columns.tails import log_t_tail

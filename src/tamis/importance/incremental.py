@@ -25,24 +25,11 @@ from tamis._atomic import atomically, deliver_signals
 from tamis._docstrings import fill_docstring
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
-from tamis._validation import (
-    Array,
-    Floats,
-    Ints,
-    Mask,
-    Rows,
-    as_column,
-    as_rows,
-    as_target,
-    check_choice,
-    check_number,
-    columns_of,
-    encode_labels,
-    has_rows,
-    reject_nonfinite,
-    short_repr,
-)  # fmt: skip
+from tamis._validation.arrays import Array, Floats, Ints, Mask, Rows, columns_of
+from tamis._validation.labels import as_column, as_target, encode_labels
 from tamis._validation.parameters import Kind, check_parameters, integer, number, parameter
+from tamis._validation.rows import as_rows, has_rows, reject_nonfinite
+from tamis._validation.values import check_choice, check_number, short_repr
 from tamis.base.rows import check_columns
 from tamis.errors import DataError
 from tamis.importance.predictions import CHANGE, LOSSES, is_numeric, loss, outputs

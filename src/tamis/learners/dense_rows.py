@@ -15,21 +15,11 @@ from tamis._atomic import LARGEST_PART, atomic, atomically, parts
 from tamis._docstrings import fill_docstring
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
-from tamis._validation import (
-    Array,
-    Floats,
-    Ints,
-    as_classes,
-    as_column,
-    as_rows,
-    check_number,
-    encode_labels,
-    has_rows,
-    reject_nonfinite,
-    short_repr,
-    validated,
-)
+from tamis._validation.arrays import Array, Floats, Ints
+from tamis._validation.labels import as_classes, as_column, encode_labels
 from tamis._validation.parameters import COLUMNS, check_parameters, integer, parameters
+from tamis._validation.rows import as_rows, has_rows, reject_nonfinite, validated
+from tamis._validation.values import check_number, short_repr
 from tamis.base.declarations import Claims
 from tamis.errors import DataError
 

@@ -48,18 +48,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import atomically
 from tamis._kernels import njit
-from tamis._validation import (
-    Array,
-    Floats,
-    Ints,
-    Rows,
-    as_column,
-    as_weights,
-    encode_labels,
-    has_rows,
-    reject_nonfinite,
-)
+from tamis._validation.arrays import Array, Floats, Ints, Rows, as_weights
+from tamis._validation.labels import as_column, encode_labels
 from tamis._validation.parameters import check_parameters, integer, number, parameter, parameters
+from tamis._validation.rows import has_rows, reject_nonfinite
 from tamis.base.declarations import Claims
 from tamis.errors import DataError
 from tamis.learners.dense_rows import LARGEST, SHARED_DOCS, DenseRowClassifier

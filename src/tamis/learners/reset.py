@@ -23,20 +23,11 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._atomic import atomic, atomically, deliver_signals
 from tamis._guard import ThreadSafe, locked_and_validated
 from tamis._shapes import state_error
-from tamis._validation import (
-    Array,
-    Floats,
-    Mask,
-    Rows,
-    as_classes,
-    as_column,
-    as_rows,
-    encode_labels,
-    has_rows,
-    reject_nonfinite,
-    short_repr,
-)
+from tamis._validation.arrays import Array, Floats, Mask, Rows
+from tamis._validation.labels import as_classes, as_column, encode_labels
 from tamis._validation.parameters import check_parameters, name_or, parameter, with_methods
+from tamis._validation.rows import as_rows, has_rows, reject_nonfinite
+from tamis._validation.values import short_repr
 from tamis.base.rows import check_columns
 from tamis.catalog import find_learner
 from tamis.drift import DETECTOR, DriftDetector, make

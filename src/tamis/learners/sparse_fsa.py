@@ -53,20 +53,10 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._atomic import atomically
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
-from tamis._validation import (
-    Array,
-    Floats,
-    Mask,
-    Rows,
-    as_column,
-    as_rows,
-    as_weights,
-    checked,
-    encode_labels,
-    reject_nonfinite,
-    validated,
-)
+from tamis._validation.arrays import Array, Floats, Mask, Rows, as_weights
+from tamis._validation.labels import as_column, encode_labels
 from tamis._validation.parameters import SEED, check_parameters, integer, number, parameter
+from tamis._validation.rows import as_rows, checked, reject_nonfinite, validated
 from tamis.base import n_to_select, top_mask
 from tamis.base.declarations import Claims
 from tamis.base.rows import feature_names

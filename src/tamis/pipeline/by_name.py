@@ -28,22 +28,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._guard import ThreadSafe
 from tamis._shapes import state_error
-from tamis._validation import (
-    Array,
-    Floats,
-    Ints,
-    Mask,
-    Rows,
-    as_numbers,
-    as_rows,
-    as_table,
-    check_label,
-    has_rows,
-    is_integer,
-    reject_nonfinite,
-    short_repr,
-)
+from tamis._validation.arrays import Array, Floats, Ints, Mask, Rows, as_numbers
+from tamis._validation.labels import check_label
 from tamis._validation.parameters import Kind, check_parameters, integer, parameters
+from tamis._validation.rows import as_rows, has_rows, reject_nonfinite
+from tamis._validation.table import as_table
+from tamis._validation.values import is_integer, short_repr
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.base.rows import can_forget_columns, can_widen
 from tamis.errors import DataError

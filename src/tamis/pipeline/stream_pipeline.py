@@ -23,21 +23,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import Snapshot, atomically, deliver_signals
 from tamis._guard import ThreadSafe
-from tamis._validation import (
-    Array,
-    Floats,
-    Mask,
-    Rows,
-    as_classes,
-    as_column,
-    as_table,
-    as_target,
-    encode_labels,
-    has_rows,
-    is_integer,
-    reject_nonfinite,
-)
+from tamis._validation.arrays import Array, Floats, Mask, Rows
+from tamis._validation.labels import as_classes, as_column, as_target, encode_labels
 from tamis._validation.parameters import Kind, check_parameters, integer, parameter
+from tamis._validation.rows import has_rows, reject_nonfinite
+from tamis._validation.table import as_table
+from tamis._validation.values import is_integer
 from tamis.base.categories import MAX_CATEGORIES, CategoryCodes, split_rows
 from tamis.base.rows import check_columns
 from tamis.base.selector_mixin import SelectorMixin

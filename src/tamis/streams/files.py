@@ -18,15 +18,9 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from tamis._validation import (
-    Array,
-    as_list,
-    check_choice,
-    check_number,
-    is_integer,
-    plain_numbers,
-    short_repr,
-)
+from tamis._validation.arrays import Array
+from tamis._validation.labels import plain_numbers
+from tamis._validation.values import as_list, check_choice, check_number, is_integer, short_repr
 from tamis.errors import StreamError
 from tamis.streams.arff import ARFFTable
 from tamis.streams.arrow import kinds

@@ -13,19 +13,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from tamis._checksum import checksum
-from tamis._validation import (
-    Array,
-    Ints,
-    Mask,
-    Rows,
-    as_classes,
-    as_column,
-    as_list,
-    as_rows,
-    as_table,
-    check_choice,
-    check_number,
-)
+from tamis._validation.arrays import Array, Ints, Mask, Rows
+from tamis._validation.labels import as_classes, as_column
+from tamis._validation.rows import as_rows
+from tamis._validation.table import as_table
+from tamis._validation.values import as_list, check_choice, check_number
 from tamis.base import html_repr
 from tamis.errors import DataError, StreamError
 from tamis.streams.draws import Draws

@@ -28,17 +28,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import zeta
 
-from tamis._validation import (
-    Array,
-    Floats,
-    Ints,
-    as_array,
-    as_column,
-    as_rows,
-    check_choice,
-    check_number,
-    short_repr,
-)
+from tamis._validation.arrays import Array, Floats, Ints, as_array
+from tamis._validation.labels import as_column
+from tamis._validation.rows import as_rows
+from tamis._validation.values import check_choice, check_number, short_repr
 from tamis.errors import DataError
 from tamis.report.content import Cell, Figure, Names, Section, Table
 from tamis.report.number_format import count, fraction

@@ -25,25 +25,10 @@ from numpy.typing import ArrayLike, NDArray
 from tamis._atomic import atomically
 from tamis._guard import ThreadSafe
 from tamis._shapes import state_error
-from tamis._validation import (
-    Array,
-    Floats,
-    Ints,
-    Mask,
-    as_array,
-    as_classes,
-    as_column,
-    as_list,
-    check_choice,
-    check_number,
-    columns_of,
-    encode_labels,
-    has_rows,
-    reject_masked,
-    reject_missing,
-    reject_nonfinite,
-    short_repr,
-)
+from tamis._validation.arrays import Array, Floats, Ints, Mask, as_array, columns_of, reject_masked
+from tamis._validation.labels import as_classes, as_column, encode_labels, reject_missing
+from tamis._validation.rows import has_rows, reject_nonfinite
+from tamis._validation.values import as_list, check_choice, check_number, short_repr
 from tamis.base.rows import check_columns
 from tamis.errors import DataError
 from tamis.importance.pfi import IncrementalPFI

@@ -23,16 +23,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_regressor
 
 from tamis._guard import ThreadSafe
-from tamis._validation import (
-    Array,
-    Floats,
-    as_column,
-    as_numbers,
-    as_target,
-    check_number,
-    encode_labels,
-    short_repr,
-)
+from tamis._validation.arrays import Array, Floats, as_numbers
+from tamis._validation.labels import as_column, as_target, encode_labels
+from tamis._validation.values import check_number, short_repr
 from tamis.errors import UnknownNameError
 from tamis.options import read_value
 

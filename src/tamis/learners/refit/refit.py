@@ -22,24 +22,11 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._atomic import Attributes, atomic, atomically
 from tamis._guard import ThreadSafe
 from tamis._shapes import state_error, without_columns
-from tamis._validation import (
-    Array,
-    Floats,
-    Mask,
-    Rows,
-    as_classes,
-    as_column,
-    as_rows,
-    as_target,
-    as_weights,
-    check_number,
-    columns_of,
-    encode_labels,
-    has_rows,
-    reject_nonfinite,
-    short_repr,
-)
+from tamis._validation.arrays import Array, Floats, Mask, Rows, as_weights, columns_of
+from tamis._validation.labels import as_classes, as_column, as_target, encode_labels
 from tamis._validation.parameters import COLUMNS, GROUPS, SEED, Kind, check_parameters, integer, parameter
+from tamis._validation.rows import as_rows, has_rows, reject_nonfinite
+from tamis._validation.values import check_number, short_repr
 from tamis.base.column_terms import ColumnTerms
 from tamis.base.declarations import Claims
 from tamis.base.prices import PRICES

@@ -69,19 +69,9 @@ from tamis._atomic import atomic
 from tamis._docstrings import fill_docstring
 from tamis._guard import locked_and_validated
 from tamis._kernels import njit
-from tamis._validation import (
-    Array,
-    Floats,
-    Ints,
-    Mask,
-    Rows,
-    are_categories,
-    check_choice,
-    check_number,
-    columns_of,
-    is_integer,
-)
+from tamis._validation.arrays import Array, Floats, Ints, Mask, Rows, are_categories, columns_of
 from tamis._validation.parameters import integer, number, parameters
+from tamis._validation.values import check_choice, check_number, is_integer
 from tamis.base import RowSelector, n_to_select
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.rows import check_mergeable, feature_names, joint_classes

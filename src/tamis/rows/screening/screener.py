@@ -20,17 +20,10 @@ from numpy.typing import NDArray
 
 from tamis._atomic import atomic, atomically
 from tamis._docstrings import fill_docstring
-from tamis._validation import (
-    Array,
-    Floats,
-    Mask,
-    Rows,
-    check_choice,
-    check_number,
-    columns_of,
-    reject_nonfinite,
-)
+from tamis._validation.arrays import Array, Floats, Mask, Rows, columns_of
 from tamis._validation.parameters import integer, number, parameters
+from tamis._validation.rows import reject_nonfinite
+from tamis._validation.values import check_choice, check_number
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.rows import check_mergeable, feature_names, joint_classes

@@ -28,7 +28,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 
 from tamis import DISCUSS
-from tamis.learners.column_masking import restrict_columns
+from tamis.learners.traits import restrict_columns
 
 VARIANTS: dict[str, Callable[[int], Any]] = {
     "only what passes": lambda k: DISCUSS(k, min_features=1),

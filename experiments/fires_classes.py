@@ -31,7 +31,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from tamis import FIRES, ForwardPartialCorrelation
 from tamis.base import n_to_select
-from tamis.learners.column_masking import restrict_columns
+from tamis.learners.traits import restrict_columns
 from tamis.streams import load_dataset
 
 ROOT = Path(__file__).resolve().parents[1]

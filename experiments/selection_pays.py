@@ -58,7 +58,7 @@ from tamis.base import n_to_select
 from tamis.evaluate.metrics.stability import SlidingStability
 from tamis.evaluate.prequential.frozen import lasso_order
 from tamis.evaluate.significance import friedman, nemenyi
-from tamis.learners.column_masking import masking_strategy, restrict_columns
+from tamis.learners.traits import masking_strategy, restrict_columns
 from tamis.options import RunOptions
 from tamis.replay import Replay
 from tamis.report.charts.ranks import plot_ranks

@@ -34,16 +34,6 @@ from tamis._guard import ThreadSafe, fail_closed, record_of
 from tamis._interrupts import ACTION_SIZE, sigaction
 from tamis.errors import TamisError
 
-__all__ = [
-    "LARGEST_PART",
-    "Attributes",
-    "Snapshot",
-    "atomic",
-    "atomically",
-    "deliver_signals",
-    "parts",
-]
-
 # Bytes of a state that are always copied: about 20 us, as long as the fastest methods take for a row. With 50 features,
 # the state of most methods is smaller.
 _SMALL = 1 << 19

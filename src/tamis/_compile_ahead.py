@@ -25,16 +25,6 @@ from typing import Any
 
 from tamis._kernel_pack import level, write_pack
 
-__all__ = [
-    "LISTED",
-    "build_pack",
-    "compile_in_processes",
-    "default_kernels",
-    "encode_signature",
-    "missing",
-    "n_processors",
-]
-
 LISTED = Path(__file__).with_name("default_kernels.json")
 
 

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Declaration", "class_node", "declared"]
-
 _SOURCE = Path(__file__).parent
 
 

@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-__all__ = ["deferred", "is_instance"]
-
 
 class _Deferred(ModuleType):
     """A stand-in for a module, which is imported when one of its names is used."""

@@ -8,8 +8,6 @@ import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-__all__ = ["fill_docstring", "paragraphs_of"]
-
 _C = TypeVar("_C", bound=Callable[..., Any])
 
 

@@ -23,18 +23,6 @@ from typing import Any, cast
 from tamis._shapes import Shapes, SizedState
 from tamis.errors import StateError
 
-__all__ = [
-    "ThreadSafe",
-    "ThreadSafeState",
-    "cache_names",
-    "fail_closed",
-    "lock_of",
-    "locked",
-    "locked_and_validated",
-    "record_of",
-    "state_of",
-]
-
 
 class _Record:
     """Data about an object other than its attributes, for its lifetime."""

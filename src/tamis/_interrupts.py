@@ -14,18 +14,6 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-__all__ = [
-    "ACTION_SIZE",
-    "PRESSED_SIGNALS",
-    "STOP_SIGNALS",
-    "defer_interrupts",
-    "ignore_os_errors",
-    "raise_asynchronous",
-    "replaced_handlers",
-    "sigaction",
-    "stop_signals_as_interrupt",
-]
-
 # A closed terminal sends SIGHUP; `nohup` ignores it, and it stays ignored.
 STOP_SIGNALS = tuple(one for one in signal.Signals if one.name in ("SIGINT", "SIGTERM", "SIGHUP"))
 # A second one stops at once. Kernel and shell may both send SIGHUP when a terminal is closed.

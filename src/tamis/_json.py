@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-__all__ = ["null_nonfinite"]
-
 
 def null_nonfinite(value: Any) -> Any:
     """Return a copy of a value in which NaN and infinity, which JSON lacks, are None.

@@ -25,8 +25,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["PATH", "VARIABLE", "KernelPack", "installed_pack", "level", "setup", "write_pack"]
-
 PATH = Path(__file__).with_name("kernels.pack")
 # The environment variable that, set to 0, neither builds a pack nor reads it.
 VARIABLE = "TAMIS_KERNEL_PACK"

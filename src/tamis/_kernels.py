@@ -21,8 +21,6 @@ import numpy as np
 from tamis._interrupts import ignore_os_errors
 from tamis._kernel_pack import installed_pack
 
-__all__ = ["carray", "compilation", "is_compiled", "njit", "overwrite", "pointer"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

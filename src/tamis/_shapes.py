@@ -60,8 +60,6 @@ import scipy.sparse as sp
 
 from tamis.errors import StateError
 
-__all__ = ["Shapes", "SizedState", "state_error", "without_columns"]
-
 Array = Any
 
 _ENTRY = re.compile(r"""

@@ -19,8 +19,7 @@ from sklearn.base import clone
 
 import tamis
 from tamis.adapters.spark import StreamingScreen, file_rows, jobs, recommend, screen, select, transform
-from tamis.adapters.spark.frame_files import plain_files
-from tamis.adapters.spark.sources import FrameRows
+from tamis.adapters.spark.sources import FrameRows, plain_files
 from tamis.errors import DataError, StreamError
 
 pytest.importorskip("pyspark", reason="no Spark here: pip install 'tamis[spark]'")

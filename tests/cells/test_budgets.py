@@ -6,7 +6,7 @@ from sklearn.metrics import roc_auc_score
 
 from tamis import AACO, ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset
 from tamis.base import PriceList
-from tamis.cells.objectives import ranking_losses
+from tamis.cells.policy_selection import ranking_losses
 
 METHODS = {
     "IFC2F": (IFC2F, {"random_state": 0}),

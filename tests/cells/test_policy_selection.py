@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tamis import ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset, load, save
-from tamis.cells.objectives import Objective
-from tamis.cells.policy_selection import Policy, Walks, best_policy, stratified_folds
+from tamis.cells.policy_selection import Objective, Policy, Walks, best_policy, stratified_folds
 
 ALL = [
     IFC2F(random_state=0),

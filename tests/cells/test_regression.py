@@ -9,7 +9,7 @@ from sklearn.metrics import r2_score
 from tamis import AACO, ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset, dumps, loads
 from tamis.base.numeric_target import NumericTarget
 from tamis.cells.evaluation import compare_classifiers, winner
-from tamis.cells.objectives import Objective
+from tamis.cells.policy_selection import Objective
 from tamis.errors import DataError
 from tests.twins import numeric_target as twin
 

@@ -10,7 +10,7 @@ from sklearn.naive_bayes import BernoulliNB, GaussianNB, MultinomialNB
 
 from tamis.catalog import LEARNERS
 from tamis.learners import HoeffdingTree, ResetOnDrift, WeightedKNN, WeightedNaiveBayes
-from tamis.learners.column_masking import masking_strategy, restrict_columns
+from tamis.learners.traits import masking_strategy, restrict_columns
 
 WHOLE = {
     "gaussian": GaussianNB(var_smoothing=0),  # otherwise by the largest variance of all columns

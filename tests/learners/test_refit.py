@@ -20,7 +20,7 @@ import tamis
 from tamis import FIRES, Refit, StreamPipeline, prequential, run_experiment
 from tamis.drift import ADWIN
 from tamis.errors import CheckpointError, DataError
-from tamis.learners.refit.libraries import NAMES, with_categories
+from tamis.learners.refit.fit import NAMES, with_categories
 from tamis.learners.refit.recent_rows import Block, RecentRows
 from tests.twins.refit import refit
 

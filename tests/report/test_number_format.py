@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tamis.report import number_format
+from tamis.report import text as number_format
 
 
 @pytest.mark.parametrize(

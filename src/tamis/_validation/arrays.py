@@ -284,3 +284,22 @@ def repeated_rows(sample_weight: Array) -> NDArray[np.intp]:
             f" {_MOST_REPEATED:,} rows at most; scale the weights."
         )
     return np.repeat(np.arange(len(sample_weight)), sample_weight.astype(np.int64))
+
+
+def repeat_rows(X: Rows, y: Array, sample_weight: Array) -> tuple[Rows, Array]:
+    """Return the rows, each repeated by its weight.
+
+    Raises
+    ------
+    DataError
+        If a weight is not an integer, or the repeated rows are too many.
+
+    Examples
+    --------
+    >>> repeat_rows(np.array([[1.0], [2.0], [3.0]]), np.array([0, 1, 0]), np.array([2.0, 0.0, 1.0]))
+    (array([[1.],
+           [1.],
+           [3.]]), array([0, 0, 0]))
+    """
+    at = repeated_rows(sample_weight)
+    return X[at], y[at]

@@ -11,37 +11,27 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 
-from tamis._validation.arrays import (
-    EXACT,
-    FLOATS,
-    Array,
-    Rows,
-    as_array,
-    as_if_writeable,
-    as_numbers,
-    fill_masked,
-    warn_of_rounding,
-)
+from tamis._validation import arrays
 from tamis._validation.table import Table, as_table
 from tamis._validation.values import short_repr
 from tamis.errors import DataError
 
 
-def as_rows(X: Any) -> tuple[Rows, list[str] | None]:
+def as_rows(X: Any) -> tuple[arrays.Rows, list[str] | None]:
     """Return the batch in the format of the kernels, and its column names if it has any.
 
     Dense data becomes a C-contiguous float32 or float64 array (a view of the caller's array if possible), sparse
     data a CSR matrix with sorted, summed indices. Masked values become NaN. Read-only arrays are exposed as writeable
     ones, because kernels are compiled once, and never write into rows.
     """
-    if type(X) is np.ndarray and X.ndim == 2 and X.flags.c_contiguous and X.dtype in FLOATS:
+    if type(X) is np.ndarray and X.ndim == 2 and X.flags.c_contiguous and X.dtype in arrays.FLOATS:
         names = None  # the fast path: nothing to convert
     elif sp.issparse(X):
         X, names = _csr(X), None
     else:
-        X, names = _dense(fill_masked(X))
+        X, names = _dense(arrays.fill_masked(X))
     if isinstance(X, np.ndarray):
-        X = as_if_writeable(X)
+        X = arrays.as_if_writeable(X)
     if X.shape[0] == 0:
         raise DataError(f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
     if X.shape[1] == 0:
@@ -61,14 +51,14 @@ def has_rows(X: Any) -> bool:
     return not isinstance(X, Sized) or len(X) > 0
 
 
-def _csr(X: Any) -> Rows:
+def _csr(X: Any) -> arrays.Rows:
     if X.ndim != 2:
         raise DataError(f"X must have 2 dimensions, got a sparse array of shape {X.shape}; reshape it.")
     if X.dtype.kind == "c":
         raise DataError("Complex data not supported: X must contain real numbers.")
     caller, X = X, sp.csr_matrix(_validate_sparse(X))
-    if X.dtype not in FLOATS:
-        warn_of_rounding(X.data, lambda i: int(X.indices[i]))
+    if X.dtype not in arrays.FLOATS:
+        arrays.warn_of_rounding(X.data, lambda i: int(X.indices[i]))
         X = X.astype(np.float64)
     if not X.has_canonical_format:
         X = X.copy() if X is caller or np.shares_memory(X.data, getattr(caller, "data", X.data)) else X
@@ -79,7 +69,7 @@ def _csr(X: Any) -> Rows:
     kind = np.int32 if max(X.nnz, *X.shape) < 2**31 else np.int64
     alike = sp.csr_matrix(X.shape, dtype=X.dtype)  # the constructor would convert the indices again
     alike.data, alike.indices, alike.indptr = (
-        as_if_writeable(part if part is X.data else part.astype(kind, copy=False)) for part in parts
+        arrays.as_if_writeable(part if part is X.data else part.astype(kind, copy=False)) for part in parts
     )
     alike.has_canonical_format = True
     return alike
@@ -103,16 +93,16 @@ def _validate_sparse(X: Any) -> Any:
     return X
 
 
-def _all_in_range(indices: Array, n: int) -> bool:
+def _all_in_range(indices: arrays.Array, n: int) -> bool:
     return not len(indices) or bool(indices.min() >= 0 and indices.max() < n)
 
 
-def _dense(X: Any) -> tuple[Array, list[str] | None]:
+def _dense(X: Any) -> tuple[arrays.Array, list[str] | None]:
     table = as_table(X)
     if table is not None:
         return _rows_of(table), table.names
     reject_non_array("X", X, "an array, a CSR matrix or a frame of shape (n_rows, n_features)")
-    array = as_array("X", X)
+    array = arrays.as_array("X", X)
     if array.dtype.kind == "c":
         raise DataError("Complex data not supported: X must contain real numbers.")
     if array.ndim != 2:
@@ -123,27 +113,27 @@ def _dense(X: Any) -> tuple[Array, list[str] | None]:
     if array.dtype.kind in "mM":
         raise DataError(f"X is of dtype {array.dtype}: convert times to numbers before learning from them.")
     if array.dtype.kind not in "fiub":
-        columns = [as_numbers(f"Column {j}", array[:, j]) for j in range(array.shape[1])]
+        columns = [arrays.as_numbers(f"Column {j}", array[:, j]) for j in range(array.shape[1])]
         array = np.column_stack(columns) if columns else array.astype(np.float64)
-    warn_of_rounding(array, lambda i: i % array.shape[1])
+    arrays.warn_of_rounding(array, lambda i: i % array.shape[1])
     return _as_floats(array), None
 
 
-def _as_floats(array: Array) -> Array:
-    return np.ascontiguousarray(array, dtype=array.dtype if array.dtype in FLOATS else np.float64)
+def _as_floats(array: arrays.Array) -> arrays.Array:
+    return np.ascontiguousarray(array, dtype=array.dtype if array.dtype in arrays.FLOATS else np.float64)
 
 
-def _rows_of(table: Table) -> Array:
+def _rows_of(table: Table) -> arrays.Array:
     """Return the values of a frame, all of them numbers, as floats."""
     array, names = table.array, table.own_names
     rows = _as_floats(array)
     if array.dtype.kind in "iu":
-        warn_of_rounding(array, lambda i: names[i % len(names)])
+        arrays.warn_of_rounding(array, lambda i: names[i % len(names)])
         return rows
     integers = sorted(table.kinds.get(nw.Int64(), []) + table.kinds.get(nw.UInt64(), []))
-    large = (np.abs(rows[:, integers]) >= EXACT).any(axis=0) if integers else np.empty(0, dtype=bool)
+    large = (np.abs(rows[:, integers]) >= arrays.EXACT).any(axis=0) if integers else np.empty(0, dtype=bool)
     for j in np.array(integers)[large].tolist():
-        warn_of_rounding(table.column(j).drop_nulls().to_numpy(), lambda _, j=j: names[j])  # type: ignore[misc]
+        arrays.warn_of_rounding(table.column(j).drop_nulls().to_numpy(), lambda _, j=j: names[j])  # type: ignore[misc]
     return rows
 
 
@@ -185,7 +175,7 @@ def reject_non_array(name: str, values: Any, wanted: str) -> None:
     raise DataError(f"{name} is {what}: pass {instead}.")
 
 
-def reject_nonfinite(X: Rows, names: list[str] | None = None, *, allow_nan: bool = False) -> None:
+def reject_nonfinite(X: arrays.Rows, names: list[str] | None = None, *, allow_nan: bool = False) -> None:
     """Raise if a value of the batch is infinite (or NaN, unless allowed); the message locates it."""
     values = X.data if sp.issparse(X) else X
     flat = values.reshape(-1)
@@ -220,12 +210,12 @@ def checked(X: Any, *, allow_nan: bool = False) -> Any:
     DataError
         For input that such code would reject with an unclear message or not at all, such as a damaged sparse matrix.
     """
-    X = fill_masked(X)
+    X = arrays.fill_masked(X)
     reject_nonfinite(*as_rows(X), allow_nan=allow_nan)
     return with_accepted_names(X)
 
 
-def validated(estimator: Any, X: Any, *, reset: bool = False) -> Rows:
+def validated(estimator: Any, X: Any, *, reset: bool = False) -> arrays.Rows:
     """Return the rows after setting (`reset`) or checking the number and the names of an estimator's columns."""
     rows, names = as_rows(X)
     known = vars(estimator).get("feature_names_in_")

@@ -33,8 +33,7 @@ from tamis.base import RowSelector
 from tamis.base.declarations import Claims
 from tamis.base.rows import check_columns, feature_names
 from tamis.errors import DataError
-from tamis.learners.column_masking import accepts_nan
-from tamis.learners.traits import adapts_itself
+from tamis.learners.traits import accepts_nan, adapts_itself
 from tamis.pipeline.by_name import ByName, check_cells, named_cells
 from tamis.pipeline.masked_learner import MaskedLearner, MaskedRegressor, View
 from tamis.pipeline.reset_candidate import ResetCandidate

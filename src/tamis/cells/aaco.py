@@ -40,11 +40,10 @@ from tamis._validation.parameters import integer, parameters
 from tamis.base import State
 from tamis.base.cells import Purchases
 from tamis.cells.any_order import AnyOrder
-from tamis.cells.binned_classifier import BinnedClassifier
+from tamis.cells.binned_classifier import SHARED_DOCS, BinnedClassifier
 from tamis.cells.bins import Bins, dense
 from tamis.cells.ensemble import Ensemble
 from tamis.cells.policy_selection import ROUNDING, is_surely_cheaper, stratified_folds
-from tamis.cells.shared_docs import SHARED_DOCS
 from tamis.dependence.information import adjusted_mutual_information
 
 # State:

@@ -16,23 +16,12 @@ from sklearn.base import BaseEstimator
 from tamis._validation import Floats, Mask, as_rows
 from tamis.base import PriceList
 from tamis.base.cells import missingness_text
-from tamis.cells.evaluation import (
-    Baseline,
-    Curve,
-    Gain,
-    baselines,
-    completed,
-    cost_curves,
-    gain_over_fixed,
-    method_name,
-    missing_curve,
-)
+from tamis.cells import evaluation
 from tamis.report.charts.axes import draw, new_figure, plain_text
 from tamis.report.charts.chart import Band, Bars, Chart, Line, Mark, axis, limits, percent, whole_number
 from tamis.report.content import Cell, Figure, Group, Names, Remark, Reproduction, Score, Section, Table
-from tamis.report.number_format import count, fraction, scientific, signed
 from tamis.report.result import Result
-from tamis.report.text import plural, shorten
+from tamis.report.text import count, fraction, plural, scientific, shorten, signed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -83,7 +72,7 @@ class AcquisitionResult(Result):
         candidates: Sequence[dict[str, Any]] = (), on_progress: Callable[[float, str], None] | None = None,
     ) -> None:  # fmt: skip
         self.model, self.X, self.y, self.y_held = model, X, y, np.asarray(y_held)
-        self.X_held = completed(model, X_held, self.y_held)
+        self.X_held = evaluation.completed(model, X_held, self.y_held)
         self._title, self.candidates, self._on_progress = title, candidates, on_progress
 
     # -- numbers -------------------------------------------------------------------------------------------
@@ -93,19 +82,19 @@ class AcquisitionResult(Result):
         return self.model, self.X, self.y, self.X_held, self.y_held
 
     @cached_property
-    def baselines(self) -> list[Baseline]:
+    def baselines(self) -> list[evaluation.Baseline]:
         """Results of the model, and of simpler ones, on the held-out rows."""
-        return baselines(*self._sides)
+        return evaluation.baselines(*self._sides)
 
     @cached_property
-    def gain(self) -> Gain:
+    def gain(self) -> evaluation.Gain:
         """Gain of the model over the same values for every row."""
-        return gain_over_fixed(*self._sides)
+        return evaluation.gain_over_fixed(*self._sides)
 
     @cached_property
-    def curves(self) -> list[Curve]:
+    def curves(self) -> list[evaluation.Curve]:
         """Measures against mean cost."""
-        return cost_curves(*self._sides, self._on_progress)
+        return evaluation.cost_curves(*self._sides, self._on_progress)
 
     @cached_property
     def _predictions(self) -> tuple[Any, Mask, NDArray[Any], Floats]:
@@ -136,7 +125,7 @@ class AcquisitionResult(Result):
 
     def heading(self) -> str:
         """Return the method and the data."""
-        return f"{method_name(self.model)} on {self._title}"
+        return f"{evaluation.method_name(self.model)} on {self._title}"
 
     def verdict(self) -> str:
         """Return whether acquiring different values for each row pays, against the same values for every row."""
@@ -188,7 +177,7 @@ class AcquisitionResult(Result):
     def remarks(self) -> list[str]:
         """Return what decides in place of the method, and what qualifies the figures."""
         remarks, own = list[Any](), type(self.model).__name__
-        if method_name(self.model) != own:
+        if evaluation.method_name(self.model) != own:
             how = f"calibrate='never' ({own} itself: --set calibrate=never)"
             remarks.append(Remark(f"{own} is decided by {self.model.decided_by_}; {how} omits it.", "note"))
         if self.model.missingness_ is not None:
@@ -436,7 +425,7 @@ class AcquisitionResult(Result):
 
     def missing_charts(self) -> list[Chart]:
         """Return the charts of accuracy or error and of the number of acquired values by share of values missing."""
-        shares, measured, acquired = missing_curve(self.model, self.X_held, self.y_held)
+        shares, measured, acquired = evaluation.missing_curve(self.model, self.X_held, self.y_held)
         _, name, within, _ = _MEASURES["error" if self._is_number else "accuracy"]
         x, charts = axis(0.0, float(shares[-1]), 5, percent, "share of values missing"), []
         most = limits(acquired, within=(0.0, np.inf))[1]
@@ -503,7 +492,7 @@ class AcquisitionResult(Result):
             }  # fmt: skip
         return result
 
-    def _plain(self, one: Baseline) -> dict[str, Any]:
+    def _plain(self, one: evaluation.Baseline) -> dict[str, Any]:
         """Return a result with the names of its measures."""
         names = {"accuracy": self._measure}
         return {names.get(key, key): value for key, value in asdict(one).items() if value is not None}

@@ -44,7 +44,7 @@ from tamis._validation.parameters import integer, parameters
 from tamis.base import State
 from tamis.base.prices import Tariff
 from tamis.cells.any_order import AnyOrder
-from tamis.cells.binned_classifier import BinnedClassifier, needless_columns
+from tamis.cells.binned_classifier import SHARED_DOCS, BinnedClassifier, needless_columns
 from tamis.cells.bins import Bins
 from tamis.cells.contexts import ContextModel, Contexts, find_contexts
 from tamis.cells.discriminant import EvidenceWeights, posterior_of
@@ -57,10 +57,10 @@ from tamis.cells.ensemble import (
 )
 from tamis.cells.masked import check_classifier, columns_by_gain
 from tamis.cells.network import Network, smoothed_tables, spanning_tree
-from tamis.cells.objectives import Objective
 from tamis.cells.policy_selection import (
     FOLDS,
     ROUNDING,
+    Objective,
     Paths,
     best_thresholds,
     is_preferred,
@@ -70,7 +70,6 @@ from tamis.cells.policy_selection import (
     stratified_folds,
 )
 from tamis.cells.relevance import NoRelevantColumnError, relevance
-from tamis.cells.shared_docs import SHARED_DOCS
 from tamis.cells.small_trees import SmallTrees
 from tamis.cells.tree import Tree
 from tamis.dependence.information import adjusted_mutual_information, conditional_mutual_information

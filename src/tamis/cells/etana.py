@@ -42,11 +42,11 @@ from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Floats, Ints, Mask, Rows
 from tamis._validation.parameters import integer, parameters
 from tamis.base import PriceList
+from tamis.cells.binned_classifier import SHARED_DOCS
 from tamis.cells.bins import Bins
 from tamis.cells.fixed_order import FixedOrder
 from tamis.cells.network import Chain
 from tamis.cells.relevance import is_beyond_chance
-from tamis.cells.shared_docs import SHARED_DOCS
 from tamis.cells.stopping import PointBased, walk_beliefs
 
 _MOST_POINTS = 20_000

@@ -14,8 +14,7 @@ from sklearn.metrics import r2_score
 from tamis._validation import Array, Floats, Ints, Mask
 from tamis.base import CellClassifier
 from tamis.base.numeric_target import NumericTarget
-from tamis.cells.objectives import ranking_losses
-from tamis.cells.policy_selection import stratified_folds
+from tamis.cells.policy_selection import ranking_losses, stratified_folds
 from tamis.summaries.paired_losses import PairedLosses
 
 if TYPE_CHECKING:

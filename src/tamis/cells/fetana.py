@@ -41,9 +41,9 @@ from tamis._kernels import njit
 from tamis._validation import Array, Floats, Mask, Rows
 from tamis._validation.parameters import integer, number, parameters
 from tamis.base import PriceList
+from tamis.cells.binned_classifier import SHARED_DOCS
 from tamis.cells.bins import Bins
 from tamis.cells.etana import Independent
-from tamis.cells.shared_docs import SHARED_DOCS
 
 _SPARE = 1 << 16  # random signs beyond those of one walk
 

@@ -22,12 +22,12 @@ import numpy as np
 from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Floats, Ints, Mask, Rows
 from tamis._validation.parameters import integer, parameters, with_methods
+from tamis.cells.binned_classifier import SHARED_DOCS
 from tamis.cells.bins import Bins, dense
 from tamis.cells.fixed_order import FixedOrder
 from tamis.cells.masked import Masked
 from tamis.cells.policy_selection import Policy, Walks, best_policy
 from tamis.cells.relevance import is_beyond_chance, mrmr
-from tamis.cells.shared_docs import SHARED_DOCS
 
 _STEPS = 40  # columns to order
 _SPARES = 8  # columns after the m-th that may replace unavailable ones

@@ -47,6 +47,7 @@ from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Floats, Ints, Mask, Rows
 from tamis._validation.parameters import integer, parameters
 from tamis.base import PriceList
+from tamis.cells.binned_classifier import SHARED_DOCS
 from tamis.cells.bins import Bins
 from tamis.cells.fixed_order import FixedOrder
 from tamis.cells.network import (
@@ -56,7 +57,6 @@ from tamis.cells.network import (
     spanning_tree,
 )
 from tamis.cells.relevance import relevance
-from tamis.cells.shared_docs import SHARED_DOCS
 from tamis.cells.stopping import Likelihood, PointBased, walk_beliefs
 from tamis.cells.tree import ExactChain, Tree
 from tamis.dependence.information import conditional_mutual_information

@@ -21,9 +21,8 @@ from tamis.cells.records import price_text
 from tamis.persistence import replace_file
 from tamis.report.charts.ranks import Diagram
 from tamis.report.content import Cell, Figure, Section, Table
-from tamis.report.number_format import fraction
 from tamis.report.result import Result
-from tamis.report.text import plural, shorten
+from tamis.report.text import fraction, plural, shorten
 
 if TYPE_CHECKING:
     from tamis.cells import CellClassifier

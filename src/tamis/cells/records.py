@@ -34,9 +34,8 @@ from tamis._validation import Array, Floats, Mask, as_column, check_number, reje
 from tamis.base import PriceList
 from tamis.base.session import add_values, next_within
 from tamis.report.content import Cell, Figure, Names, Remark, Section, Table
-from tamis.report.number_format import fraction, scientific
 from tamis.report.result import Result
-from tamis.report.text import plural
+from tamis.report.text import fraction, plural, scientific
 
 if TYPE_CHECKING:
     from tamis.cells import CellClassifier

@@ -29,9 +29,18 @@ from tamis.report.charts.chart import (
     whole_number,
 )
 from tamis.report.content import Cell, Figure, Names, Remark, Reproduction, Section, Table
-from tamis.report.number_format import MISSING, count, duration, power_of_ten, rate, scientific
 from tamis.report.result import Result
-from tamis.report.text import listed, plural, shorten
+from tamis.report.text import (
+    MISSING,
+    count,
+    duration,
+    listed,
+    plural,
+    power_of_ten,
+    rate,
+    scientific,
+    shorten,
+)
 
 Stages = Sequence[tuple[int, str]]
 _MOST_ROWS, _NEAR = 1000, 10

@@ -105,34 +105,6 @@ from numpy.typing import NDArray
 from tamis._kernels import njit
 from tamis._validation import Array
 
-__all__ = [
-    "FEWEST_LAGS",
-    "SERIES_SIZE",
-    "SIGNIFICANT",
-    "Inflation",
-    "MeanError",
-    "add_values",
-    "anova_inflation",
-    "block_ratios",
-    "block_sums",
-    "blocked_length",
-    "bounded_inflation",
-    "contrast_inflation",
-    "correlation_length",
-    "count_ratios",
-    "cycle_inflation",
-    "flat_level",
-    "inflation_before",
-    "is_series",
-    "join_blocks",
-    "join_pairs",
-    "mean_error",
-    "memory_length",
-    "table_inflation",
-    "uncertainty",
-    "variance_inflation",
-]
-
 Floats = NDArray[np.float64]
 SIGNIFICANT = 3.0  # standard errors, (4)
 _FEWEST_BLOCKS = 4

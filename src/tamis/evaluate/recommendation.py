@@ -25,9 +25,8 @@ from tamis.evaluate.candidates import Candidate, FirstRows, paired
 from tamis.options import RunOptions
 from tamis.report.charts.chart import Axis, Chart, Line, VerticalLines, axis, limits, trend
 from tamis.report.content import Cell, Code, Remark, Reproduction, Score, Section, Table
-from tamis.report.number_format import NAME_OF, count, fraction, scientific
 from tamis.report.result import Result
-from tamis.report.text import plural
+from tamis.report.text import NAME_OF, count, fraction, plural, scientific
 from tamis.streams.leaks import runs_of_labels
 from tamis.streams.named_streams import as_stream
 from tamis.summaries.label_series import LabelSeries

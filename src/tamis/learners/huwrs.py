@@ -57,9 +57,9 @@ from tamis._validation.parameters import (
 )
 from tamis.catalog import find_learner
 from tamis.learners.chunked import ChunkedEnsemble, new_classifier
-from tamis.learners.column_masking import accepts_nan
 from tamis.learners.dense_rows import is_third_party
 from tamis.learners.subsets import COUNT_OR_FRACTION, balanced_subsets, resolve_max_features
+from tamis.learners.traits import accepts_nan
 
 _CLASSIFIER = with_methods("a classifier with partial_fit and predict_proba", "partial_fit", "predict_proba")
 _LEARNER = name_or("a learner", find_learner, _CLASSIFIER)

@@ -33,8 +33,8 @@ from tamis.catalog import find_learner
 from tamis.drift import DETECTOR, DriftDetector, make
 from tamis.errors import DataError
 from tamis.learners.chunked import new_classifier
-from tamis.learners.column_masking import masking_strategy, restrict_columns
 from tamis.learners.dense_rows import DenseRowClassifier, FittedColumns, is_third_party
+from tamis.learners.traits import masking_strategy, restrict_columns
 
 _MIN_ROWS = 30  # rows before the errors of a classifier are informative
 
@@ -305,7 +305,7 @@ class ResetOnDrift(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimator):  
 
     @property
     def masking_strategy(self) -> str:
-        """How unselected columns are ignored: that of the classifier, see :mod:`tamis.learners.column_masking`."""
+        """How unselected columns are ignored: that of the classifier, see :mod:`tamis.learners.traits`."""
         return masking_strategy(self.new_estimator())
 
     def restrict_columns(self, columns: NDArray[np.intp]) -> ResetOnDrift:

@@ -36,7 +36,6 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._validation import Array, Floats
 from tamis.base import RowSelector
 from tamis.learners.class_likelihoods import ClassLikelihoods
-from tamis.learners.column_masking import restrict_columns
 from tamis.learners.hoeffding import AdaptiveRandomForest, HoeffdingTree
 from tamis.learners.hoeffding.classifier import LEAVES
 from tamis.learners.hoeffding.leaves import SAME, UNSEEN, uses_bayes
@@ -45,6 +44,7 @@ from tamis.learners.hoeffding.records import Node
 from tamis.learners.linear import Perceptron, SGDLinearSVM, SGDLogisticRegression
 from tamis.learners.naive_bayes import WeightedNaiveBayes
 from tamis.learners.refit import Refit
+from tamis.learners.traits import restrict_columns
 from tamis.pipeline.masked_learner import MaskedRegressor
 from tamis.pipeline.scaling import LIMIT, RunningScale
 from tamis.pipeline.selective_learner import SelectiveLearner

@@ -47,9 +47,9 @@ from tamis._kernels import njit
 from tamis._validation import Floats, Ints, Mask
 from tamis._validation.parameters import Kind, parameter, with_methods
 from tamis.learners.chunked import ChunkedEnsemble, new_classifier
-from tamis.learners.column_masking import accepts_nan
 from tamis.learners.dense_rows import is_third_party
 from tamis.learners.hoeffding.adaptive import draw_count
+from tamis.learners.traits import accepts_nan
 from tamis.rows import FCBF
 
 _Model = tuple[int, int, BaseEstimator]

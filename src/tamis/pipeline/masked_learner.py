@@ -12,9 +12,14 @@ from sklearn.base import BaseEstimator, clone
 from tamis._kernels import njit
 from tamis._shapes import Shapes, without_columns
 from tamis._validation import Array, Mask, Rows, encode_labels
-from tamis.learners.column_masking import accepts_nan, accepts_sparse, masking_strategy, restrict_columns
 from tamis.learners.reset import ResetOnDrift
-from tamis.learners.traits import accepts_new_classes
+from tamis.learners.traits import (
+    accepts_nan,
+    accepts_new_classes,
+    accepts_sparse,
+    masking_strategy,
+    restrict_columns,
+)
 from tamis.pipeline.scaling import RunningScale, bounded
 
 _NOTHING = np.empty(0, np.intp)
@@ -163,7 +168,7 @@ class MaskedLearner:
     Attributes
     ----------
     way : {"whole", "columns", "missing", "zeros"}
-        How unselected features are removed: see :mod:`tamis.learners.column_masking`.
+        How unselected features are removed: see :mod:`tamis.learners.traits`.
     n_known_classes : int
         Number of classes known to the model; 0: not fitted yet.
     restarts : int

@@ -29,9 +29,8 @@ from tamis.base.column_terms import name_to_position
 from tamis.base.row_encoder import class_targets
 from tamis.catalog import CATALOG, find, find_learner
 from tamis.errors import DataError
-from tamis.learners.column_masking import accepts_nan
 from tamis.learners.linear import SGDLogisticRegression
-from tamis.learners.traits import adapts_itself
+from tamis.learners.traits import accepts_nan, adapts_itself
 from tamis.pipeline.masked_learner import ColumnChange, MaskedLearner, MaskedRegressor, Masker, View
 from tamis.pipeline.reset_candidate import ResetCandidate
 from tamis.pipeline.scaling import RunningScale, wants_scale

@@ -17,8 +17,7 @@ from tamis._interrupts import raise_asynchronous
 from tamis.report.charts import svg
 from tamis.report.charts.chart import Chart
 from tamis.report.content import Group, present
-from tamis.report.number_format import count
-from tamis.report.text import printable, shorten
+from tamis.report.text import count, printable, shorten
 
 # -- templates ---------------------------------------------------------------------------------------------
 

@@ -54,7 +54,7 @@ from tamis._validation import Array, Floats, Mask
 from tamis._validation.parameters import number, parameters
 from tamis.base import n_to_select, top_mask
 from tamis.base.declarations import Claims
-from tamis.rows.incremental_classes import IncrementalClasses
+from tamis.rows.linear_classes import IncrementalClasses
 
 # State, for J columns and the bias, which is last; K = 1 winnow until a third class is seen, then one per class:
 #   _positive  (K, J + 1) float64   u

@@ -49,12 +49,12 @@ from scipy.special import chdtri
 from tamis._atomic import atomic
 from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Floats, Ints, Mask, Rows, are_categories, check_choice, columns_of
+from tamis._validation.arrays import repeat_rows
 from tamis._validation.parameters import integer, number, parameters
 from tamis.base import RowSelector, n_to_select
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.rows import check_mergeable, feature_names, joint_classes
 from tamis.merging import MERGE_DOCS
-from tamis.rows.row_repetition import repeat_rows
 from tamis.summaries.entropy import WindowCounts
 
 _LN4 = 2.0 * np.log(2.0)

@@ -22,31 +22,9 @@ import numpy as np
 
 from tamis._validation import short_repr, warn_of_rounding
 from tamis.errors import StreamError
+from tamis.streams import dialect
 from tamis.streams.arrow import csv, kinds, pa, pc
 from tamis.streams.converted import LONGEST_LINE, AlignedRows, JSONRows, is_json
-from tamis.streams.dialect import (
-    ALIGNED,
-    BLANKS,
-    DURATION,
-    FORMULA,
-    GROUPS,
-    RANKING,
-    NumberFormat,
-    aligned_columns,
-    detect_decimal,
-    detect_delimiter,
-    detect_encoding,
-    detect_time_format,
-    fitting_time_formats,
-    is_number,
-    names_are_values,
-    odd_times,
-    pad_header,
-    split_preamble,
-    split_rows,
-    strip_sign,
-    unique_names,
-)
 from tamis.streams.quotes import MAX_LINES, first_unclosed, quoted_spans, row_ends
 from tamis.streams.source import Source
 from tamis.streams.tables import Head, Table, schema_types, split_markers
@@ -135,7 +113,7 @@ class CSVTable(Table):
 
     def _find_dialect(self, head: bytes) -> None:
         """Detect encoding and delimiter; the decimal mark is detected later, from the values."""
-        self.encoding = self.options.get("encoding") or detect_encoding(head, self._is_whole)
+        self.encoding = self.options.get("encoding") or dialect.detect_encoding(head, self._is_whole)
         try:
             text = head[: 1 << 16].decode(self.encoding, errors="ignore")
         except LookupError:
@@ -157,40 +135,40 @@ class CSVTable(Table):
                 f"{self.source.name!r} contains no JSON objects: write one object with named values per line, such as"
                 ' {"heat": 1.5, "state": "on"}.'
             )
-        self.above, said = split_preamble(text)
+        self.above, said = dialect.split_preamble(text)
         tab = ".tsv" in Path(self.source.name).suffixes
         self.delimiter = (
             self.options.get("delimiter")
             or said
-            or detect_delimiter(text[len(self.above) :], len(head) <= 1 << 16, "\t" if tab else ",")
+            or dialect.detect_delimiter(text[len(self.above) :], len(head) <= 1 << 16, "\t" if tab else ",")
         )
-        if self.delimiter == ALIGNED:
+        if self.delimiter == dialect.ALIGNED:
             lines = text[len(self.above) :].splitlines()[: None if len(head) <= 1 << 16 else -1]
-            self._aligned = [[column.start, column.stop] for column in aligned_columns(lines)]
+            self._aligned = [[column.start, column.stop] for column in dialect.aligned_columns(lines)]
 
     @property
     def separator(self) -> str:
         """The delimiter of the rows as CSV."""
-        return "," if self.delimiter in (" ", ALIGNED) else self.delimiter
+        return "," if self.delimiter in (" ", dialect.ALIGNED) else self.delimiter
 
     def _read_first(self, head: bytes) -> None:
         """Read the first block, twice if it has decimal commas or unusual date formats."""
         texts = self._texts(head)
-        marks = {name: NumberFormat(values) for name, values in texts.items()}
+        marks = {name: dialect.NumberFormat(values) for name, values in texts.items()}
         if self.options.get("decimal") is None:
             n_points = sum(map(pa.types.is_floating, self._types))
-            self.decimal = detect_decimal(marks.values(), n_points, self.delimiter)
+            self.decimal = dialect.detect_decimal(marks.values(), n_points, self.delimiter)
         known = self.options.get("time_format")
-        formats = {name: detect_time_format(values, known) for name, values in texts.items()}
+        formats = {name: dialect.detect_time_format(values, known) for name, values in texts.items()}
         for name, form in formats.items():
             if form == "":  # the first values may cover only a few days
-                formats[name] = detect_time_format(self._one_of_each_day(name), known)
+                formats[name] = dialect.detect_time_format(self._one_of_each_day(name), known)
                 if not formats[name] and isinstance(self.later, CSVTable):
                     formats[name] = self.later.time_formats.get(name, "")
         self.time_formats = {name: form for name, form in formats.items() if form is not None}
         if self.decimal != "." or any(self.time_formats.values()):
             texts = self._texts(head)
-            marks = {name: NumberFormat(values) for name, values in texts.items()}
+            marks = {name: dialect.NumberFormat(values) for name, values in texts.items()}
         self.durations = {name for name, values in texts.items() if _are_durations(values)}
         self.grouped = {name: marks[name].sign for name in texts if marks[name].grouped[self.decimal]}
         if self.options.get("decimal") is None:
@@ -264,7 +242,7 @@ class CSVTable(Table):
         )
         names = self.names_in(block[: ends[0]] if ends else block)
         rows = [block[i:j].decode(errors="replace") for i, j in pairwise(ends[:100])]
-        return pad_header(names, split_rows(rows, self.separator)) if self._header else names
+        return dialect.pad_header(names, dialect.split_rows(rows, self.separator)) if self._header else names
 
     def _check_names(self) -> None:
         names, columns = self.read_names, zip(self.read_names, self._first or (), strict=False)
@@ -274,7 +252,9 @@ class CSVTable(Table):
         # In files joined with their headers, all columns are texts.
         n_headers = functools.reduce(pc.and_, same).true_count if len(same) == len(names) else 0
         repeated = [one for one in same if one.true_count > n_headers]
-        if names_are_values(names, self.decimal) or (len(repeated) > 1 and 2 * len(repeated) >= len(same)):
+        if dialect.names_are_values(names, self.decimal) or (
+            len(repeated) > 1 and 2 * len(repeated) >= len(same)
+        ):
             raise StreamError(
                 f"{self.source.name!r} begins with a line of {'values' if repeated else 'numbers'}"
                 f" ({', '.join(names[:4])} ...) where column names are expected: choose header=False."
@@ -346,7 +326,7 @@ class CSVTable(Table):
         convert: Callable[[str, bool], str] = lambda text, last: text  # noqa: E731
         if self.format == "json":
             convert = JSONRows(self.source.name, self.all_names, row)
-        elif self.delimiter in (" ", ALIGNED):
+        elif self.delimiter in (" ", dialect.ALIGNED):
             convert = AlignedRows(self.source.name, [slice(*pair) for pair in self._aligned])
         elif codecs.lookup(self.encoding).name == "utf-8" and not above:
             return lambda piece, last: piece
@@ -454,7 +434,7 @@ class CSVTable(Table):
             if name in self.text | {self.label} or self._first is None:
                 continue
             values = _distinct(self._first_of(name))
-            first, second, *_ = fitting_time_formats(values, self.options.get("time_format"))
+            first, second, *_ = dialect.fitting_time_formats(values, self.options.get("time_format"))
             raise StreamError(
                 f"{self.source.name!r} contains dates such as {short_repr(values[0])} in column {short_repr(name)},"
                 f" whose day and month are ambiguous: choose time_format={first!r} or {second!r}, or"
@@ -470,7 +450,7 @@ class CSVTable(Table):
         names, known = self.names_in(self.converter(0)(row, True)), self.all_names
         if len(names) + 1 == len(known):
             names = [*names, ""] if known[0] else ["", *names]
-        return unique_names(names)
+        return dialect.unique_names(names)
 
     def names_in(self, row: bytes) -> list[str]:
         """Return the names in a header row; x0, x1, ... if rows have no header."""
@@ -481,7 +461,7 @@ class CSVTable(Table):
         ).column_names  # fmt: skip
         if not self._header:
             return [f"x{i}" for i in range(len(read))]
-        names = read if self.format == "json" else [name.strip(BLANKS) for name in read]
+        names = read if self.format == "json" else [name.strip(dialect.BLANKS) for name in read]
         self._is_padded = names != read
         return names
 
@@ -541,36 +521,40 @@ class CSVTable(Table):
         """Return columns without the blanks around texts, if there are blanks around the names."""
         if not self._is_padded:
             return columns
-        return [pc.utf8_trim(column, BLANKS) if column.type == "string" else column for column in columns]
+        return [
+            pc.utf8_trim(column, dialect.BLANKS) if column.type == "string" else column for column in columns
+        ]
 
     def _unquote(self, columns: list[Any]) -> list[Any]:
         """Return columns without the apostrophes by which tables of Tamis prevent evaluation in spreadsheets."""
-        if tuple(self.read_names[:2]) != RANKING:
+        if tuple(self.read_names[:2]) != dialect.RANKING:
             return columns
         return [
-            pc.replace_substring_regex(column, f"^'({FORMULA})", r"\1") if column.type == "string" else column
+            pc.replace_substring_regex(column, f"^'({dialect.FORMULA})", r"\1")
+            if column.type == "string"
+            else column
             for column in columns
         ]
 
     def _plain(self, column: Any, name: str) -> tuple[Any, int | None]:
         """Return numbers as text that Arrow converts, and the position of the first value that is none."""
         sign, decimal = self.grouped.get(name, ""), self.decimals.get(name, self.decimal)
-        mark, group = re.escape(decimal), GROUPS[decimal]
+        mark, group = re.escape(decimal), dialect.GROUPS[decimal]
         is_grouped = name in self.grouped
         digits = rf"(?:[1-9][0-9]{{0,2}}(?:{group}[0-9]{{3}})+|[0-9]+)" if is_grouped else "[0-9]+"
-        plain = pc.utf8_trim(column, BLANKS)
+        plain = pc.utf8_trim(column, dialect.BLANKS)
         if is_grouped:
             plain = pc.replace_substring_regex(plain, r"^\((.*)\)$|^(.*[0-9])-$", r"-\1\2")
             plain = pc.replace_substring(plain, "\u2212", "-")
         if sign:
-            blanks, escaped = f"[{BLANKS}]*", re.escape(sign)
+            blanks, escaped = f"[{dialect.BLANKS}]*", re.escape(sign)
             for at in (rf"^{blanks}([+-]?){blanks}{escaped}{blanks}", rf"()(?:{blanks}{escaped}{blanks})$"):
                 plain = pc.replace_substring_regex(plain, at, r"\1", max_replacements=1)
-        is_number = pc.match_substring_regex(plain, _NUMBER.format(digits=digits, mark=mark))
+        is_plain = pc.match_substring_regex(plain, _NUMBER.format(digits=digits, mark=mark))
         if self._is_numeric(name):
-            plain = pc.if_else(is_number, plain, None)
-        elif is_number.true_count < len(plain) - plain.null_count:
-            return plain, pc.index(is_number, False).as_py()
+            plain = pc.if_else(is_plain, plain, None)
+        elif is_plain.true_count < len(plain) - plain.null_count:
+            return plain, pc.index(is_plain, False).as_py()
         plain = pc.replace_substring_regex(plain, rf"^\+|{group}" if is_grouped else r"^\+", "")
         return pc.replace_substring(plain, ",", "."), None
 
@@ -590,7 +574,7 @@ class CSVTable(Table):
     def _raise_unlike(self, column: Any, at: int, name: str, row: int, kind: str) -> NoReturn:
         sign, value = self.grouped.get(name, ""), column[at].as_py()
         raise StreamError(
-            f"{self.source.name!r} contains {short_repr(strip_sign(value, sign) if sign else value)} in row"
+            f"{self.source.name!r} contains {short_repr(dialect.strip_sign(value, sign) if sign else value)} in row"
             f" {row + at} of column"
             f" {short_repr(name)}, which began as {kind}: fix it, or choose categorical=[{short_repr(name)}]."
         )
@@ -658,17 +642,19 @@ class CSVTable(Table):
             ):
                 continue
             values = _distinct(column, None)
-            sign = NumberFormat(values).sign
-            plain = {value: strip_sign(value, sign) if sign else value for value in values}
-            words = [value for value in values if not is_number(plain[value], self.decimal)]
+            sign = dialect.NumberFormat(values).sign
+            plain = {value: dialect.strip_sign(value, sign) if sign else value for value in values}
+            words = [value for value in values if not dialect.is_number(plain[value], self.decimal)]
             other = "." if self.decimal == "," else ","
-            foreign = [value for value in words if is_number(plain[value], other)]
+            foreign = [value for value in words if dialect.is_number(plain[value], other)]
             decimal = time = ""
             if 2 * len(foreign) >= len(values) > 0:
                 words, decimal = foreign, other
             elif 2 * len(words) >= len(values):
                 is_date = self.time_formats.get(name) == ""
-                words, time = ([], "") if is_date else odd_times(values, self.options.get("time_format"))
+                words, time = (
+                    ([], "") if is_date else dialect.odd_times(values, self.options.get("time_format"))
+                )
             if words:
                 row = column.to_pylist().index(words[0]) + 1
                 columns.append(MixedColumn(name, tuple(words), row, decimal, time, len(values) - len(words)))
@@ -742,14 +728,17 @@ def _is_number(kind: Any) -> bool:
 
 def _are_durations(values: list[str]) -> bool:
     """Return whether texts are durations such as 0:16:00, or times of day whose hours have one digit."""
-    if not values or not all(re.match(DURATION, value) for value in values):
+    if not values or not all(re.match(dialect.DURATION, value) for value in values):
         return False
-    return any(re.match(r"[+-]|\d:|\d+ day|.*[Mm]$", value) for value in values) or not odd_times(values)[0]
+    return (
+        any(re.match(r"[+-]|\d:|\d+ day|.*[Mm]$", value) for value in values)
+        or not dialect.odd_times(values)[0]
+    )
 
 
 def _durations(column: Any) -> tuple[Any, int | None]:
     """Return durations of a text column, and the position of the first value that is none."""
-    parts = pc.extract_regex(column, DURATION)
+    parts = pc.extract_regex(column, dialect.DURATION)
     if parts.null_count > column.null_count:
         return column, pc.index(pc.and_(parts.is_null(), column.is_valid()), True).as_py()
     total = None

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from tamis.report.charts.chart import Chart, Floats, HeatStrip, Line, VerticalLines
 from tamis.report.content import Cell, Figure, Meter, Score, Table, cell_text, flat, present
-from tamis.report.number_format import scientific
+from tamis.report.text import scientific
 from tamis.terminal.characters import MARKS, WIDEST, bar, printable, shades, spark, width_of
 
 _BAR, _LEAST = 24, 8  # columns of a bar, and of the narrowest text

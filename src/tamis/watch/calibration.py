@@ -18,9 +18,6 @@ from scipy.special import log_softmax, softmax
 
 from tamis._validation import Floats, Ints
 
-__all__ = ["find_exponents", "fit_calibration", "recalibrate"]
-
-
 _LEAST = 1e-3  # lower bound on a probability
 _GRID = np.arange(1, 31) / 20
 

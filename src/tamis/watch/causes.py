@@ -57,9 +57,6 @@ from tamis.watch.hypotheses import (
 from tamis.watch.long_run import LongRunVariance
 from tamis.watch.outside import OutsideRatios
 
-__all__ = ["CauseTest"]
-
-
 _FIRST = 200  # labelled rows before the features are chosen, when their reliance has been estimated
 _REFERENCE = 1000
 _MOST_FEATURES = 5

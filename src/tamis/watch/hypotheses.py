@@ -37,20 +37,6 @@ from scipy.special import log_softmax, logsumexp, softmax
 from tamis._validation import Floats, Ints, Mask
 from tamis.watch.calibration import fit_calibration, recalibrate
 
-__all__ = [
-    "CALIBRATION",
-    "NOISE",
-    "STALE",
-    "WEAKENING",
-    "Explanation",
-    "calibrate",
-    "explanations",
-    "forecast",
-    "groups",
-    "log_ratios",
-    "null_score",
-]
-
 STALE = "used but no longer relevant"
 NOISE, CALIBRATION, PRIOR = "labels got noisier", "calibration changed", "prior shift"
 OUTSIDE, EFFECT = "something outside the model matters now", "the effect of a feature changed"

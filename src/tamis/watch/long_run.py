@@ -21,9 +21,6 @@ from tamis._kernels import njit
 from tamis._validation import Array, Floats
 from tamis.dependence.autocorrelation import SIGNIFICANT, flat_level
 
-__all__ = ["LongRunVariance"]
-
-
 _LEVELS = 16  # block lengths: 1, 2, ..., 32,768
 _FEWEST_PAIRS = 8
 

@@ -18,9 +18,6 @@ from tamis._guard import ThreadSafe
 from tamis._kernels import njit
 from tamis._validation import Array, Floats, Ints
 
-__all__ = ["OutsideRatios"]
-
-
 _FAR = 3.0
 _FAST, _SLOW = 200.0, 2000.0  # half-lives
 _RIDGE = 4.0  # a normal prior of w with a standard deviation of 1/2

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from tamis.report.charts.chart import Chart, HeatStrip, Mark, Points, row_count_axis
 from tamis.report.content import Cell, Figure, Names, Remark, Reproduction, Section, Table
-from tamis.report.number_format import count, fraction
 from tamis.report.result import Result
-from tamis.report.text import plural, shorten
+from tamis.report.text import count, fraction, plural, shorten
 
 _COLOURS = {"relevance": (47, 127, 193, 255), "reliance": (213, 94, 0, 255)}  # on white and on near-black
 _LEVELS = 64

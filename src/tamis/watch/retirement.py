@@ -34,9 +34,8 @@ from tamis._validation.rows import as_rows
 from tamis._validation.values import check_choice, check_number, short_repr
 from tamis.errors import DataError
 from tamis.report.content import Cell, Figure, Names, Section, Table
-from tamis.report.number_format import count, fraction
 from tamis.report.result import Result
-from tamis.report.text import plural
+from tamis.report.text import count, fraction, plural
 
 _MOST_SETS = 12
 _FIRST = 200  # rows of the first fit

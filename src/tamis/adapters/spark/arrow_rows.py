@@ -11,8 +11,6 @@ import scipy.sparse as sp
 from tamis._validation import plain_numbers
 from tamis.errors import DataError
 
-__all__ = ["MAX_VALUES", "batches", "labels_of", "vectors_to_arrow"]
-
 MAX_VALUES = 4_000_000  # that a worker converts to an array at once
 
 

@@ -17,8 +17,6 @@ from tamis.errors import DataError
 from tamis.streams.files import SUFFIXES, open_table
 from tamis.streams.tables import Table
 
-__all__ = ["Share", "arrow_schema", "first_rows", "list_files", "needed_columns", "read_part", "split_files"]
-
 Share = tuple[str, int, int]
 
 _PART_BYTES = 32 << 20  # of files, in a partition

@@ -15,7 +15,6 @@ from tamis.persistence import dumps, loads
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["collect", "foreign_class", "learn_partitions", "merge_options"]
 
 _GROUP_BYTES = 256 << 20  # of states that a worker merges at once
 

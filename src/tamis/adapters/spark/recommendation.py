@@ -13,8 +13,6 @@ from tamis.adapters.spark.jobs import collect
 from tamis.adapters.spark.sources import open_rows
 from tamis.errors import DataError
 
-__all__ = ["allocate", "recommend"]
-
 _RARE_ROWS = 200  # rows of the rarer of two classes that a comparison by AUC needs
 _MOST_ROWS = 100_000
 

@@ -29,8 +29,6 @@ from tamis.persistence import load, save
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["StreamingScreen", "screen", "transform"]
-
 
 def screen(
     df: DataFrame | str | os.PathLike[str] | Sequence[str | os.PathLike[str]],

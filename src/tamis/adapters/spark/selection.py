@@ -29,7 +29,6 @@ from tamis.rows.screening.screening import FisherScore, TScore
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["ForwardOnce", "Selection", "select"]
 
 _HEAD = ("feature", "entered", "gain", "statistic", "pvalue", "adjusted", "alone")
 

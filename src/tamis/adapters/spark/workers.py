@@ -23,8 +23,6 @@ from tamis.errors import DataError, TamisError
 from tamis.merging import merge_tree
 from tamis.persistence import dumps, loads
 
-__all__ = ["SCHEMA", "count", "learn", "merge", "on_worker", "sample", "state_row"]
-
 SCHEMA = "part int, state binary, error string"
 
 

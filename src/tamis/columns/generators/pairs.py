@@ -11,15 +11,7 @@ import scipy.sparse as sp
 
 from tamis._validation import Floats, Ints, Mask, check_choice, check_number
 from tamis.base import ColumnSelector
-from tamis.columns.generators.formulas import (
-    Column,
-    Power,
-    Product,
-    Ratio,
-    Recipe,
-    away_from_zero,
-    product_name,
-)
+from tamis.columns.generators import formulas
 from tamis.columns.generators.generator import CandidateBlock, FeatureGenerator, order
 from tamis.columns.generators.sources import check_seed, seed_of
 from tamis.columns.generators.table import Block, Columns, as_columns, dense, label
@@ -46,7 +38,7 @@ class _Pairs(FeatureGenerator):
         self._finished = np.zeros(self.columns.n_columns, dtype=bool)  # columns that were parents
 
     @abstractmethod
-    def _can_be_parent(self, name: str, recipe: Recipe) -> bool:
+    def _can_be_parent(self, name: str, recipe: formulas.Recipe) -> bool:
         """Return whether a selected feature can be a parent."""
 
     @abstractmethod
@@ -58,7 +50,7 @@ class _Pairs(FeatureGenerator):
         """Return the candidates' names."""
 
     @abstractmethod
-    def _recipe(self, parent: str, code: int) -> Recipe:
+    def _recipe(self, parent: str, code: int) -> formulas.Recipe:
         """Return a candidate's recipe."""
 
     @abstractmethod
@@ -154,7 +146,7 @@ def _concatenate_blocks(pieces: list[CandidateBlock]) -> CandidateBlock:
         sp.hstack(blocks, format="csc") if any(map(sp.issparse, blocks)) else np.concatenate(blocks, axis=1)
     )
 
-    def recipe(i: int) -> Recipe:
+    def recipe(i: int) -> formulas.Recipe:
         which = int(np.searchsorted(stops, i, side="right"))
         return pieces[which].recipe(i - int(stops[which]) + len(pieces[which].names))
 
@@ -215,7 +207,7 @@ class Interactions(_Pairs):
     def _factors(self, parent: str) -> tuple[str, ...]:
         return self.recipe_of(parent).factors(parent)
 
-    def _can_be_parent(self, name: str, recipe: Recipe) -> bool:
+    def _can_be_parent(self, name: str, recipe: formulas.Recipe) -> bool:
         factors = recipe.factors(name)
         if self.of == "selected originals" and not all(factor in self.columns.index for factor in factors):
             return False
@@ -235,7 +227,7 @@ class Interactions(_Pairs):
         if not self.squares:
             free[own] = False
         elif len(own) == len(set(factors)) == 1:
-            name = product_name((*factors, factors[0]))
+            name = formulas.product_name((*factors, factors[0]))
             free[own] &= self.book.powers.setdefault(name, self.place) == self.place
         return np.flatnonzero(free)
 
@@ -249,18 +241,18 @@ class Interactions(_Pairs):
 
     def _names(self, parent: str, codes: Ints) -> list[str]:
         factors, labels = self._factors(parent), self.columns.labels
-        front = product_name(factors)
+        front = formulas.product_name(factors)
         names = [f"{front}*{labels[j]}" for j in codes.tolist()]
         for factor in set(factors):
             for i in np.flatnonzero(codes == self.columns.index.get(factor, -1)).tolist():
-                names[i] = product_name((*factors, factor))
+                names[i] = formulas.product_name((*factors, factor))
         return names
 
-    def _recipe(self, parent: str, code: int) -> Recipe:
+    def _recipe(self, parent: str, code: int) -> formulas.Recipe:
         factors = (*self._factors(parent), self.columns.names[code])
         if len(set(factors)) == 1:
-            return Power(Column(factors[0]), factors[0], float(len(factors)))
-        return Product(tuple(self.recipe_of(name) for name in factors), factors)
+            return formulas.Power(formulas.Column(factors[0]), factors[0], float(len(factors)))
+        return formulas.Product(tuple(self.recipe_of(name) for name in factors), factors)
 
     def _combine(self, values: Floats, codes: Ints) -> Block:
         block = self.columns.block(codes)
@@ -303,7 +295,7 @@ class Ratios(_Pairs):
     def __init__(self, X: Any, *, of: str = "selected", random_state: int | None = None) -> None:
         super().__init__(X, of, random_state)
 
-    def _can_be_parent(self, name: str, recipe: Recipe) -> bool:
+    def _can_be_parent(self, name: str, recipe: formulas.Recipe) -> bool:
         return recipe.is_atom and (self.of == "selected" or name in self.columns.index)
 
     def _partners(self, parent: str) -> Ints:
@@ -324,18 +316,18 @@ class Ratios(_Pairs):
         own = label(parent)
         return [f"{own}/{label(name)}" if below else f"{label(name)}/{own}" for name, below in pairs]
 
-    def _recipe(self, parent: str, code: int) -> Recipe:
+    def _recipe(self, parent: str, code: int) -> formulas.Recipe:
         column, below = self._split(code)
         above, under = (parent, column) if below else (column, parent)
         floor = smallest_nonzero(self._values_of(under)[:, None])[0]
-        return Ratio(self.recipe_of(above), self.recipe_of(under), (above, under), float(floor))
+        return formulas.Ratio(self.recipe_of(above), self.recipe_of(under), (above, under), float(floor))
 
     def _combine(self, values: Floats, codes: Ints) -> Block:
         below = codes < self.columns.n_columns
         block = np.array(dense(self.columns.block(codes % self.columns.n_columns)))
         under = block[:, below]
-        block[:, below] = values[:, None] / away_from_zero(under, smallest_nonzero(under))
-        block[:, ~below] /= away_from_zero(values, smallest_nonzero(values[:, None])[0])[:, None]
+        block[:, below] = values[:, None] / formulas.away_from_zero(under, smallest_nonzero(under))
+        block[:, ~below] /= formulas.away_from_zero(values, smallest_nonzero(values[:, None])[0])[:, None]
         return block
 
 

@@ -32,9 +32,8 @@ from tamis.report.charts.chart import (
 )
 from tamis.report.charts.ranks import rank_diagram
 from tamis.report.content import Cell, Figure, Names, Remark, Reproduction, Score, Section, Table
-from tamis.report.number_format import MISSING, count, duration, fraction, scientific, size
 from tamis.report.result import Result
-from tamis.report.text import listed, plural, shorten
+from tamis.report.text import MISSING, count, duration, fraction, listed, plural, scientific, shorten, size
 
 _MOST = 6  # lines or points of one chart: more colours cannot be distinguished
 _FEW = 5  # streams: too few for a test below that

@@ -309,7 +309,7 @@ def prequential(
     How unselected features are removed depends on the learner. Naive Bayes and nearest neighbours learn every feature,
     and predict from the selected ones as if trained with these only. Learners that support missing values (trees,
     River's) get NaN in the others. All other learners, including linear models, get 0 there.
-    :mod:`tamis.learners.column_masking` has the list.
+    :mod:`tamis.learners.traits` has the list.
 
     The array of masked rows is reused for the next batch: a learner that stores rows must copy them.
 

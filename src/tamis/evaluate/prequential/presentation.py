@@ -38,19 +38,21 @@ from tamis.report.charts.chart import (
     whole_number,
 )
 from tamis.report.content import Cell, Figure, Meter, Names, Remark, Reproduction, Score, Section, Table
-from tamis.report.number_format import (
+from tamis.report.result import Result
+from tamis.report.text import (
     MISSING,
     NAME_OF,
     count,
     duration,
     fraction,
+    lower,
+    plural,
     rate,
     scientific,
+    shorten,
     signed,
     size,
 )
-from tamis.report.result import Result
-from tamis.report.text import lower, plural, shorten
 
 Written: TypeAlias = Callable[[float], str]
 

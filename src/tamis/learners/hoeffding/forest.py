@@ -36,21 +36,9 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._guard import record_of
 from tamis._validation import Array, Floats, Ints
 from tamis._validation.parameters import SEED, integer, number, parameter
+from tamis.learners.hoeffding import members as tables
 from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
 from tamis.learners.hoeffding.member import NOTHING, WARNING, Member, Sampling
-from tamis.learners.hoeffding.members import (
-    COMPLETE,
-    EVENT,
-    HELD,
-    ROW,
-    SIGNAL,
-    STATUS,
-    MemberTable,
-    RowUndo,
-    learn_members,
-    new_progress,
-    vote_members,
-)
 from tamis.learners.hoeffding.nodes import Pools, State
 from tamis.learners.hoeffding.records import Node, importances, node_records
 from tamis.learners.hoeffding.validation import require
@@ -227,16 +215,16 @@ class AdaptiveRandomForest(TreeEnsemble):
 
         table = self._table()
         undo = table.take_undo()
-        progress = new_progress(len(self._trees_), undo is not None)
+        progress = tables.new_progress(len(self._trees_), undo is not None)
 
         def learn(some: slice) -> None:
             own, reached = table.rows[some], progress[some]
             memory = table.entries, table.words, table.used
-            while not learn_members(
+            while not tables.learn_members(
                 own, reached, numbers, cells, codes, self.n_seen_, rules, sampling, *memory
             ):
                 for t in range(*some.indices(len(progress))):
-                    if progress[t, STATUS] != COMPLETE:
+                    if progress[t, tables.STATUS] != tables.COMPLETE:
                         self._unblock(t, progress[t], table, undo)
 
         for _ in self._each(learn):
@@ -251,19 +239,19 @@ class AdaptiveRandomForest(TreeEnsemble):
         with ThreadPoolExecutor(n_jobs) as pool:
             yield from pool.map(work, [slice(t, t + 1) for t in range(len(self._trees_))])
 
-    def _table(self) -> MemberTable:
+    def _table(self) -> tables.MemberTable:
         """Return the addresses of the current trees."""
         record = record_of(self)
         if record.addresses is None or len(record.addresses.rows) != len(self._trees_):
-            record.addresses = MemberTable(len(self._trees_))
-        table: MemberTable = record.addresses.update(self._trees_, self._background_)
+            record.addresses = tables.MemberTable(len(self._trees_))
+        table: tables.MemberTable = record.addresses.update(self._trees_, self._background_)
         return table
 
-    def _snapshot(self, n_rows: int) -> RowUndo | None:
+    def _snapshot(self, n_rows: int) -> tables.RowUndo | None:
         if n_rows != 1 or len(self._categorical_) or self.n_jobs not in (None, 1):
             return None
         table, members = self._table(), self._trees_ + self._background_
-        table.undo = RowUndo(self, table, members, (self._trees_, self._background_, self._events_))
+        table.undo = tables.RowUndo(self, table, members, (self._trees_, self._background_, self._events_))
         return table.undo
 
     def _grow(self, n_classes: int) -> None:
@@ -277,20 +265,22 @@ class AdaptiveRandomForest(TreeEnsemble):
         seed = (int(self.random_state) << 24) + (1 << 23)
         return Sampling(seed, 0, self._by_leaf, counts, float(self.warning or 0.0), float(self.drift or 0.0))
 
-    def _unblock(self, t: int, progress: Ints, table: MemberTable, undo: RowUndo | None) -> None:
+    def _unblock(
+        self, t: int, progress: Ints, table: tables.MemberTable, undo: tables.RowUndo | None
+    ) -> None:
         """Give a tree room for its pending changes, or replace it after an event."""
-        background, status = self._background_[t], progress[STATUS]
-        if status != SIGNAL:
+        background, status = self._background_[t], progress[tables.STATUS]
+        if status != tables.SIGNAL:
             kind = int(status) - 1
             tree = (self._trees_[t], background)[kind]
             assert tree is not None
-            if progress[HELD + kind] and undo is not None:
+            if progress[tables.HELD + kind] and undo is not None:
                 undo.save(tree)
-            progress[HELD + kind] = False
+            progress[tables.HELD + kind] = False
             tree.make_room()
             table.write(kind, t, tree)
             return
-        event, progress[EVENT] = progress[EVENT], NOTHING
+        event, progress[tables.EVENT] = progress[tables.EVENT], NOTHING
         if event == WARNING:
             self._events_[0, t] += 1
             self._trees_[t].detectors[0] = 0.0
@@ -299,7 +289,7 @@ class AdaptiveRandomForest(TreeEnsemble):
             self._events_[1, t] += 1
             self._trees_[t] = self._new_tree(t) if background is None else background
             self._background_[t] = None
-        progress[ROW + 1] = progress[ROW]
+        progress[tables.ROW + 1] = progress[tables.ROW]
         table.write(0, t, self._trees_[t])
         table.write(1, t, self._background_[t])
 
@@ -312,7 +302,7 @@ class AdaptiveRandomForest(TreeEnsemble):
 
         def vote(some: slice) -> Array:
             proba = np.zeros_like(votes)
-            vote_members(table.rows[some], numbers, cells, mode, proba)
+            tables.vote_members(table.rows[some], numbers, cells, mode, proba)
             return proba
 
         votes[:] = 0.0

@@ -36,19 +36,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._validation import Array, Floats, Ints
 from tamis._validation.parameters import integer, number, parameter
+from tamis.learners.hoeffding import rule_set
 from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
 from tamis.learners.hoeffding.nodes import Pools, State, shapes_of_pools
 from tamis.learners.hoeffding.records import shares_of_gain
-from tamis.learners.hoeffding.rule_set import (
-    NOTHING,
-    OPERATORS,
-    RIGHT,
-    SEEN,
-    RuleOptions,
-    RuleSet,
-    learn,
-    predict_votes,
-)
 
 
 @dataclass(frozen=True)
@@ -206,7 +197,7 @@ class VFDR(RuleClassifier):
 
     def _initialize(self, n_features: int, names: list[str] | None) -> None:
         super()._initialize(n_features, names)
-        self._rules_ = RuleSet(len(self._numeric_), len(self._categorical_), len(self.classes_))
+        self._rules_ = rule_set.RuleSet(len(self._numeric_), len(self._categorical_), len(self.classes_))
 
     def _columns_in_use(self) -> Ints:
         features: Ints = self._rules_.features[self._rules_.order[: self.n_rules_]]
@@ -224,16 +215,16 @@ class VFDR(RuleClassifier):
         max_rules = -1 if self.max_rules is None else int(self.max_rules)
         if self.drift is not None:
             rules.watch()
-        options = RuleOptions(bool(self.ordered), float(self.drift or 0.0), max_rules)
+        options = rule_set.RuleOptions(bool(self.ordered), float(self.drift or 0.0), max_rules)
         while at < len(codes) or rules.pools.state[State.PENDING]:
-            at = learn(rules.arrays(), numbers, cells, codes, at, growth, options)
+            at = rule_set.learn(rules.arrays(), numbers, cells, codes, at, growth, options)
             if rules.pools.state[State.PENDING]:
                 rules.make_room()
 
     # -- reading -------------------------------------------------------------------------------------------
 
     def _vote(self, rows: Array, numbers: Array, cells: Ints, votes: Array) -> None:
-        predict_votes(
+        rule_set.predict_votes(
             self._rules_.arrays(), numbers, cells, LEAVES.index(self.leaf), bool(self.ordered), votes
         )
 
@@ -245,8 +236,8 @@ class VFDR(RuleClassifier):
         nodes = [*rules.order[: self.n_rules_].tolist(), int(rules.pools.state[State.ROOT])]
         return [
             Rule(
-                self._literals(node), rules.pools.weights[node].copy(), int(rules.tally[node, SEEN]),
-                int(rules.tally[node, RIGHT]),
+                self._literals(node), rules.pools.weights[node].copy(), int(rules.tally[node, rule_set.SEEN]),
+                int(rules.tally[node, rule_set.RIGHT]),
             )
             for node in nodes
         ]  # fmt: skip
@@ -254,13 +245,13 @@ class VFDR(RuleClassifier):
     def _literals(self, node: int) -> tuple[Literal, ...]:
         rules, columns = self._rules_, np.concatenate([self._numeric_, self._categorical_])
         items = []
-        for place in np.flatnonzero(rules.features[node] != NOTHING):
+        for place in np.flatnonzero(rules.features[node] != rule_set.NOTHING):
             feature, operator = rules.features[node, place], int(rules.operators[node, place])
             value = float(rules.values[node, place])
             if feature >= len(self._numeric_):
                 value = float(self._categories_.values[int(value)])
             gain = float(rules.gains[node, place])
-            items.append(Literal(int(columns[feature]), OPERATORS[operator], value, gain))
+            items.append(Literal(int(columns[feature]), rule_set.OPERATORS[operator], value, gain))
         return tuple(items)
 
     @property

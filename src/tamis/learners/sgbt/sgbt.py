@@ -44,16 +44,7 @@ from tamis._validation.parameters import SEED, integer, number, parameter
 from tamis.drift.adwin import STATE_SIZE, check_windows
 from tamis.learners.dense_rows import LARGEST, DenseRowClassifier
 from tamis.learners.hoeffding.validation import require
-from tamis.learners.sgbt.trees import (
-    FREE_NODES,
-    FREE_SLOTS,
-    Options,
-    Trees,
-    bin_rows,
-    create_tree,
-    learn,
-    score_rows,
-)
+from tamis.learners.sgbt import trees
 from tamis.learners.subsets import COUNT_OR_FRACTION, resolve_max_features
 
 _BLOCK = 200  # rows that determine the cuts
@@ -186,8 +177,8 @@ class SGBT(DenseRowClassifier):
     def _n_outputs(self) -> int:
         return self._n_known_ if self._n_known_ > 2 else 1
 
-    def _arrays(self) -> Trees:
-        return Trees(*(getattr(self, f"_{name}_") for name in Trees._fields))
+    def _arrays(self) -> trees.Trees:
+        return trees.Trees(*(getattr(self, f"_{name}_") for name in trees.Trees._fields))
 
     def _add_outputs(self, places: list[int]) -> None:
         """Insert trees for new outputs before these positions, as in `np.insert`."""
@@ -204,14 +195,14 @@ class SGBT(DenseRowClassifier):
         self._owner_ = self._owner_ + np.searchsorted(at, self._owner_, side="right")
         self._make_room(3 * len(self._roots_))
         for t in new:
-            create_tree(self._arrays(), int(t), self.n_features_in_, self._options().seed)
+            trees.create_tree(self._arrays(), int(t), self.n_features_in_, self._options().seed)
 
     def _make_room(self, n_nodes: int) -> None:
         """Add free nodes and slots: at least `n_nodes`, and at least half the current number."""
         n_nodes = max(n_nodes, len(self._feature_) // 2)
         for names, count, n_new in (
-            (_PER_NODE, FREE_NODES, n_nodes),
-            (_PER_SLOT, FREE_SLOTS, max(n_nodes // 2, len(self._roots_))),
+            (_PER_NODE, trees.FREE_NODES, n_nodes),
+            (_PER_SLOT, trees.FREE_SLOTS, max(n_nodes // 2, len(self._roots_))),
         ):
             n_old = len(getattr(self, f"_{names[0]}_"))
             for name in names:
@@ -219,14 +210,14 @@ class SGBT(DenseRowClassifier):
                 more = np.zeros((n_new, *array.shape[1:]), dtype=array.dtype)
                 setattr(self, f"_{name}_", np.concatenate([array, more]))
             self._counts_ = self._counts_.copy()
-            stack = self._free_nodes_ if count == FREE_NODES else self._free_slots_
+            stack = self._free_nodes_ if count == trees.FREE_NODES else self._free_slots_
             stack[self._counts_[count] : self._counts_[count] + n_new] = np.arange(
                 n_old + n_new - 1, n_old - 1, -1
             )
             self._counts_[count] += n_new
 
-    def _options(self) -> Options:
-        return Options(
+    def _options(self) -> trees.Options:
+        return trees.Options(
             float(self.learning_rate), 1.0, float(self.grace_period), float(self.delta), float(self.tie_threshold),
             int(self.max_leaves), float(self.drift or 0.0), int(self.random_state) << 24,
         )  # fmt: skip
@@ -248,8 +239,8 @@ class SGBT(DenseRowClassifier):
         live = np.concatenate(levels)
         leaves = live[self._feature_[live] < 0]
         for used, stack, count, name in (
-            (live, self._free_nodes_, FREE_NODES, "_free_nodes_"),
-            (self._slot_[leaves], self._free_slots_, FREE_SLOTS, "_free_slots_"),
+            (live, self._free_nodes_, trees.FREE_NODES, "_free_nodes_"),
+            (self._slot_[leaves], self._free_slots_, trees.FREE_SLOTS, "_free_slots_"),
         ):
             every = np.sort(np.concatenate([used, stack[: self._counts_[count]]]))
             require(np.array_equal(every, np.arange(len(stack))), name)
@@ -277,14 +268,14 @@ class SGBT(DenseRowClassifier):
 
     def _learn_binned(self, rows: Array, codes: Array) -> None:
         bins = np.empty(rows.shape, dtype=np.int64)
-        bin_rows(rows, self._cuts_, bins)
+        trees.bin_rows(rows, self._cuts_, bins)
         at, options = 0, self._options()
         known = np.maximum.accumulate(np.maximum(codes + 1, self._n_known_))
         while at < len(codes):
             if known[at] > self._n_known_:
                 self._add_class(int(known[at]))
             stop = int(np.searchsorted(known, known[at], side="right"))
-            at = learn(self._arrays(), rows, bins, codes[:stop], at, self._n_outputs, options)
+            at = trees.learn(self._arrays(), rows, bins, codes[:stop], at, self._n_outputs, options)
             if at < stop:
                 self._make_room(2 * len(self._roots_))
 
@@ -336,7 +327,7 @@ class SGBT(DenseRowClassifier):
             return proba
         scores = np.zeros((len(rows), self._n_outputs))
         require(self._n_known_ <= len(self.classes_), "classes_")
-        score_rows(self._arrays(), rows, float(self.learning_rate), 1.0, scores)
+        trees.score_rows(self._arrays(), rows, float(self.learning_rate), 1.0, scores)
         if self._n_outputs > 1:
             proba[:, : self._n_known_] = softmax(scores, axis=1)
         elif len(self.classes_) == 1:
@@ -357,7 +348,7 @@ class SGBT(DenseRowClassifier):
         """Gain of the splits, summed by feature; the sum is 1, or 0 before the first split."""
         check_is_fitted(self)
         live = np.ones(len(self._feature_), dtype=bool)
-        live[self._free_nodes_[: self._counts_[FREE_NODES]]] = False
+        live[self._free_nodes_[: self._counts_[trees.FREE_NODES]]] = False
         inner = np.flatnonzero(live & (self._feature_ >= 0))
         gains = np.zeros(self.n_features_in_)
         np.add.at(gains, self._feature_[inner], self._sums_[inner, 4])

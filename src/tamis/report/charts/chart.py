@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.report.number_format import count, power_of_ten, scientific, ticks
+from tamis.report.text import count, power_of_ten, scientific, ticks
 
 # -- thinning to the resolution of a screen ----------------------------------------------------------------
 

@@ -12,21 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tamis.report.charts.chart import (
-    Axis,
-    Band,
-    Bars,
-    Chart,
-    Floats,
-    HeatStrip,
-    Line,
-    Mark,
-    Points,
-    Reference,
-    VerticalLines,
-    thin,
-    thin_band,
-)
+from tamis.report.charts import chart as charts
 
 UNIT = 1000
 
@@ -44,53 +30,55 @@ class Shape:
     source: str = ""
 
 
-def tick_positions(axis: Axis) -> list[tuple[float, str]]:
+def tick_positions(axis: charts.Axis) -> list[tuple[float, str]]:
     """Return the ticks in percent of the axis."""
     return [(round(100 * float(axis.fraction(at)), 3), label) for at, label in axis.ticks]
 
 
-def sample(mark: Mark) -> Shape:
+def sample(mark: charts.Mark) -> Shape:
     """Return how the legend shows a mark."""
     name = getattr(mark, "name", "")
-    if isinstance(mark, VerticalLines | Reference):
+    if isinstance(mark, charts.VerticalLines | charts.Reference):
         return Shape("upright", "M12 -3v14", name)
-    if isinstance(mark, Bars | Band):
-        style = f"bar s{mark.style}" if isinstance(mark, Bars) else "band"
+    if isinstance(mark, charts.Bars | charts.Band):
+        style = f"bar s{mark.style}" if isinstance(mark, charts.Bars) else "band"
         return Shape(style, "M0 0h24v8h-24z", name)
-    if isinstance(mark, Points):
+    if isinstance(mark, charts.Points):
         return Shape(f"line {_points_style(mark)}", "M12 4h0", name)
-    assert isinstance(mark, Line)
+    assert isinstance(mark, charts.Line)
     return Shape(f"line {_line_style(mark)}", "M0 4h24", name, note=mark.note)
 
 
-def shapes(chart: Chart) -> list[Shape]:
+def shapes(chart: charts.Chart) -> list[Shape]:
     """Return the elements to draw, from the bottom to the top."""
     items = [shape for mark in reversed(chart.marks) for shape in _shapes_of(mark, chart)]
-    if len(chart.rows) > 1 and any(isinstance(mark, HeatStrip | Points) for mark in chart.marks):
+    if len(chart.rows) > 1 and any(
+        isinstance(mark, charts.HeatStrip | charts.Points) for mark in chart.marks
+    ):
         path = "".join(f"M0 {UNIT * row / len(chart.rows):.5g}h{UNIT}" for row in range(1, len(chart.rows)))
-        at = 1 if isinstance(chart.marks[-1], HeatStrip) else 0
+        at = 1 if isinstance(chart.marks[-1], charts.HeatStrip) else 0
         items.insert(at, Shape("between", path))
     return [shape for shape in items if shape.path or shape.source]
 
 
-def _shapes_of(mark: Mark, chart: Chart) -> list[Shape]:
+def _shapes_of(mark: charts.Mark, chart: charts.Chart) -> list[Shape]:
     x, y = chart.x, chart.vertical
-    if isinstance(mark, Line):
+    if isinstance(mark, charts.Line):
         return _line(mark, x, y)
-    if isinstance(mark, Points):
-        at, values = thin(mark.x, mark.y, 1000)
+    if isinstance(mark, charts.Points):
+        at, values = charts.thin(mark.x, mark.y, 1000)
         return [
             Shape(f"line {_points_style(mark)}", _dots(_place(x, at), _place(y, values, up=True)), mark.name)
         ]
-    if isinstance(mark, Band):
-        at, low, high = thin_band(mark.x, mark.low, mark.high)
+    if isinstance(mark, charts.Band):
+        at, low, high = charts.thin_band(mark.x, mark.low, mark.high)
         return [Shape("band", _area(_place(x, at), _place(y, low, up=True), _place(y, high, up=True)))]
-    if isinstance(mark, Bars):
+    if isinstance(mark, charts.Bars):
         return [Shape(f"bar s{mark.style}", _bars(mark, x, y))]
-    if isinstance(mark, HeatStrip):
+    if isinstance(mark, charts.HeatStrip):
         left, right = _place(x, [mark.low, mark.high])
         return [Shape("", "", x=float(left), width=float(right - left), source=mark.source)]
-    if isinstance(mark, VerticalLines):
+    if isinstance(mark, charts.VerticalLines):
         return [Shape("upright", "".join(f"M{at:.4g} 0v{UNIT}" for at in _place(x, mark.at)))]
     rows = np.arange(len(mark.at))
     ends = zip(
@@ -99,16 +87,16 @@ def _shapes_of(mark: Mark, chart: Chart) -> list[Shape]:
     return [Shape("upright", f"M{at:.4g} {top:.4g}V{end:.4g}") for at, top, end in ends if np.isfinite(at)]
 
 
-def _line_style(mark: Line) -> str:
+def _line_style(mark: charts.Line) -> str:
     return f"s{mark.style} thin" if mark.is_thin else f"s{mark.style}"
 
 
-def _points_style(mark: Points) -> str:
+def _points_style(mark: charts.Points) -> str:
     return f"s{mark.style} dot speck" if mark.is_small else f"s{mark.style} dot"
 
 
-def _line(mark: Line, x: Axis, y: Axis) -> list[Shape]:
-    at, values = thin(mark.x, mark.y)
+def _line(mark: charts.Line, x: charts.Axis, y: charts.Axis) -> list[Shape]:
+    at, values = charts.thin(mark.x, mark.y)
     if mark.is_stepped:
         at, values = np.repeat(at, 2)[1:], np.repeat(values, 2)[:-1]
     px, py = _place(x, at), _place(y, values, up=True)
@@ -123,19 +111,19 @@ def _line(mark: Line, x: Axis, y: Axis) -> list[Shape]:
     ]
 
 
-def _place(axis: Axis, values: object, *, up: bool = False) -> Floats:
+def _place(axis: charts.Axis, values: object, *, up: bool = False) -> charts.Floats:
     position = axis.fraction(values)
     return UNIT * (1.0 - position if up else position)
 
 
-def _area(xs: Floats, low: Floats, high: Floats) -> str:
+def _area(xs: charts.Floats, low: charts.Floats, high: charts.Floats) -> str:
     return "".join(
         _segment(np.append(px, px[::-1]), np.append(bottom, top[::-1])) + "z"
         for px, bottom, top in _unbroken(xs, low, high)
     )
 
 
-def _bars(mark: Bars, x: Axis, y: Axis) -> str:
+def _bars(mark: charts.Bars, x: charts.Axis, y: charts.Axis) -> str:
     left, zero, tops = _place(x, mark.edges), float(_place(y, 0.0, up=True)), _place(y, mark.heights, up=True)
     path = ""
     for start, stop, top in zip(left[:-1], left[1:], tops, strict=True):
@@ -145,12 +133,12 @@ def _bars(mark: Bars, x: Axis, y: Axis) -> str:
     return path
 
 
-def _dots(xs: Floats, ys: Floats) -> str:
+def _dots(xs: charts.Floats, ys: charts.Floats) -> str:
     there = np.isfinite(xs) & np.isfinite(ys)
     return "".join(_segment(*point) for point in zip(xs[there, None], ys[there, None], strict=True))
 
 
-def _unbroken(*columns: Floats) -> Iterator[list[Floats]]:
+def _unbroken(*columns: charts.Floats) -> Iterator[list[charts.Floats]]:
     """Yield the stretches of rows in which no column is NaN."""
     there = np.isfinite(sum(columns, np.zeros(len(columns[0]))))
     cuts = np.flatnonzero(np.diff(there)) + 1
@@ -159,7 +147,7 @@ def _unbroken(*columns: Floats) -> Iterator[list[Floats]]:
             yield [column[rows] for column in columns]
 
 
-def _segment(xs: Floats, ys: Floats) -> str:
+def _segment(xs: charts.Floats, ys: charts.Floats) -> str:
     """Return a path in whole units, in relative steps (they are shorter)."""
     px, py = np.rint(xs).astype(int), np.rint(ys).astype(int)
     moves = zip(np.diff(px), np.diff(py), strict=True)

@@ -69,7 +69,7 @@ from tamis._atomic import atomic
 from tamis._docstrings import fill_docstring
 from tamis._guard import locked_and_validated
 from tamis._kernels import njit
-from tamis._validation.arrays import Array, Floats, Ints, Mask, Rows, are_categories, columns_of
+from tamis._validation.arrays import Array, Floats, Ints, Mask, Rows, are_categories, columns_of, repeat_rows
 from tamis._validation.parameters import integer, number, parameters
 from tamis._validation.values import check_choice, check_number, is_integer
 from tamis.base import RowSelector, n_to_select
@@ -80,7 +80,6 @@ from tamis.rows.discuss.bayes_watch import empty_watch, expect, judge
 from tamis.rows.discuss.present import LOOK, Present
 from tamis.rows.discuss.uncertainty_walk import SelectionRules, WindowStatistics, view
 from tamis.rows.relation_change import critical_values
-from tamis.rows.row_repetition import repeat_rows
 from tamis.rows.softsign_scaler import N_SCALING_ROWS, SoftsignScaler
 from tamis.summaries.entropy import WindowCounts, update_row
 from tamis.summaries.label_series import LabelSeries

@@ -47,6 +47,7 @@ from tamis._atomic import atomic
 from tamis._docstrings import fill_docstring
 from tamis._kernels import njit, overwrite
 from tamis._validation import Array, Floats, Mask, Rows, check_choice
+from tamis._validation.arrays import repeat_rows
 from tamis._validation.parameters import integer, number, parameters
 from tamis.base import RowSelector, top_mask
 from tamis.base.declarations import Claims, Inputs
@@ -60,7 +61,6 @@ from tamis.rows.joint.pair_counts import BLOCK, Counts, Gains, count_row, willia
 from tamis.rows.joint.pair_evidence import PairEvidence
 from tamis.rows.joint.sparse_rows import SparseRows, count_sparse_row, settle, value_at
 from tamis.rows.relation_change import critical_values, find_changed_table
-from tamis.rows.row_repetition import repeat_rows
 from tamis.summaries.label_series import LabelSeries
 
 _FIRST = 64  # rows that determine the first levels

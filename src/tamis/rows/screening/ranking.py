@@ -14,9 +14,8 @@ from tamis._validation import Mask
 from tamis.catalog import EFFECT_TITLES, SCORE_MEANINGS, SCORE_TITLES
 from tamis.report.charts.chart import Chart, Line, axis, percent, whole_number
 from tamis.report.content import Cell, Figure, Meter, Names, Remark, Reproduction, Section, Table
-from tamis.report.number_format import count, duration, power_of_ten, rate, scientific
 from tamis.report.result import Result
-from tamis.report.text import listed, lower
+from tamis.report.text import count, duration, listed, lower, power_of_ten, rate, scientific
 from tamis.rows.screening.screening import Screening
 
 _MOST_ROWS = 1000

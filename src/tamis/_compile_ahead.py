@@ -31,8 +31,7 @@ LISTED = Path(__file__).with_name("default_kernels.json")
 @functools.cache
 def default_kernels() -> dict[str, dict[str, Any]]:
     """Return the uses, the signatures and the seconds of each kernel of a default run, by its dotted name."""
-    kernels: dict[str, dict[str, Any]] = json.loads(LISTED.read_text(encoding="utf-8"))
-    return kernels
+    return json.loads(LISTED.read_text(encoding="utf-8"))
 
 
 def missing(use: str) -> list[str]:

@@ -85,8 +85,7 @@ class Entry:
 
     def load(self) -> type[Any]:
         """Import the class."""
-        cls: type[Any] = getattr(importlib.import_module("tamis"), self.name)
-        return cls
+        return getattr(importlib.import_module("tamis"), self.name)
 
     @property
     def declaration(self) -> Declaration:
@@ -175,8 +174,7 @@ class Learner(Entry):
 
     def load(self) -> type[Any]:
         """Import the class."""
-        cls: type[Any] = getattr(importlib.import_module(self.module), self.name)
-        return cls
+        return getattr(importlib.import_module(self.module), self.name)
 
 
 CATALOG: tuple[Entry, ...] = (

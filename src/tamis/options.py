@@ -334,8 +334,7 @@ def _describe_metric(metric: Any) -> str | dict[str, str]:
     """Return the name by which a metric can be requested again, or the description of one without such a name."""
     if isinstance(metric, str | dict):
         return metric
-    named = getattr(metric, "name", None) or {"repr": getattr(metric, "__name__", type(metric).__name__)}
-    return named
+    return getattr(metric, "name", None) or {"repr": getattr(metric, "__name__", type(metric).__name__)}
 
 
 def _plain(value: Any) -> Any:

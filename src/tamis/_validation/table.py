@@ -131,8 +131,7 @@ class Table:
             own = self.native.iloc[:, j]
         else:
             own = self.native.to_series(j) if self._library == "polars" else self.native.column(j)
-        series: nw.Series[Any] = nw.from_native(own, series_only=True)
-        return series
+        return nw.from_native(own, series_only=True)
 
     def values(self, j: int) -> list[Any]:
         """Return the values of a column."""

@@ -177,8 +177,7 @@ class RiverClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: igno
         """Return the label of each row; the first class while the model gives no prediction."""
         X = self._validate(X)
         codes = [self.model_.predict_one(row) or 0 for row in self._rows(X)]
-        result: Array = self.classes_[codes]
-        return result
+        return self.classes_[codes]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class, shape (n_rows, n_classes); all equal while the model gives none."""
@@ -543,8 +542,7 @@ class RiverReplay(ThreadSafe, base.Classifier):
 
     def predict_proba_one(self, x: dict[Any, float], **kwargs: Any) -> dict[Any, float]:
         """Return the probability of each class, by the selected values."""
-        proba: dict[Any, float] = self.model_.predict_proba_one(self.selector_.transform_one(x), **kwargs)
-        return proba
+        return self.model_.predict_proba_one(self.selector_.transform_one(x), **kwargs)
 
 
 class _Batched(_Collector):

@@ -652,8 +652,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
     def _decide(self, posterior: Floats) -> Array:
         if self._target is not None:
             return self._target.predict(posterior)
-        labels: Array = self.classes_[np.argmin(posterior @ self._Q, axis=1)]
-        return labels
+        return self.classes_[np.argmin(posterior @ self._Q, axis=1)]
 
     def name_of(self, position: int) -> str | int:
         """Return the name of a candidate, or its column if columns have no names."""
@@ -772,8 +771,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         if not tariff.varies:
             return tariff.own
         nothing = np.zeros((1, self.n_features_in_), dtype=bool)
-        first: Floats = tariff.following(nothing)[0]
-        return first
+        return tariff.following(nothing)[0]
 
     def _whole_tariff(self) -> Tariff:
         """Return the tariff of all features."""

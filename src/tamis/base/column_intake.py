@@ -136,8 +136,7 @@ def _rescale(column: Floats) -> Floats:
     largest = float(np.nanmax(np.abs(column), initial=0.0))
     if largest == 0.0 or _VANISHING < largest * largest < 1.0 / _VANISHING:
         return column
-    scaled: Floats = np.ldexp(column, -np.frexp(largest)[1])
-    return scaled
+    return np.ldexp(column, -np.frexp(largest)[1])
 
 
 def _put(columns: Columns, j: int, column: Floats) -> None:

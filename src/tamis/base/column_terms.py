@@ -100,8 +100,7 @@ class ColumnTerms:
         masks = masks | self.keep
         selected = np.zeros_like(masks)  # in the place of the first column of each group
         np.logical_or.at(selected.T, self.group, masks.T)
-        completed: Mask = selected[..., self.group]
-        return completed
+        return selected[..., self.group]
 
     def total(self, masks: Mask) -> Floats:
         """Return the price of each selection, shape (n_selections,); their sizes without prices."""

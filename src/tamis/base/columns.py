@@ -351,10 +351,7 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         ]
 
     def _fit_atomic(self, columns: Any, names: list[str] | None) -> Mask:
-        accepted: Mask = atomically(
-            self, self._validate_and_offer, columns, names, before=OfferSnapshot(self)
-        )
-        return accepted
+        return atomically(self, self._validate_and_offer, columns, names, before=OfferSnapshot(self))
 
     def _validate_and_offer(self, columns: Any, names: list[str] | None) -> Mask:
         self.__dict__.pop("feature_names_in_", None)
@@ -496,8 +493,7 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         """
         check_is_fitted(self)
         if input_features is not None:
-            names: Array = super().get_feature_names_out(input_features)
-            return names
+            return super().get_feature_names_out(input_features)
         return np.array([name for _, name in sorted(self._kept)], dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:

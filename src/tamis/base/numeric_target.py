@@ -71,21 +71,17 @@ class NumericTarget:
 
     def distances(self) -> Floats:
         """Return the cost of the squared distance of each pair of levels."""
-        costs: Floats = (self.means[:, None] - self.means) ** 2 / self.unit
-        return costs
+        return (self.means[:, None] - self.means) ** 2 / self.unit
 
     def losses(self, y: Any, predicted: Floats) -> Floats:
         """Return the cost of the squared error of each prediction."""
-        costs: Floats = (np.asarray(y, dtype=np.float64) - predicted) ** 2 / self.unit
-        return costs
+        return (np.asarray(y, dtype=np.float64) - predicted) ** 2 / self.unit
 
     def predict(self, posterior: Floats) -> Floats:
         """Return the prediction from posteriors of shape (n_rows, n_levels)."""
-        mean: Floats = (posterior * self.means).sum(axis=1)
-        return mean
+        return (posterior * self.means).sum(axis=1)
 
     def deviation(self, posterior: Floats) -> Floats:
         """Return the standard deviation of the target given posteriors of shape (n_rows, n_levels)."""
         apart = self.means - self.predict(posterior)[:, None]
-        deviation: Floats = np.sqrt((posterior * (apart**2 + self.variances)).sum(axis=1))
-        return deviation
+        return np.sqrt((posterior * (apart**2 + self.variances)).sum(axis=1))

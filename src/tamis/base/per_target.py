@@ -319,8 +319,7 @@ class PerTarget(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return {"feature": np.array(features, dtype=object), "selected": support.any(axis=0), **by_target}
 
     def _get_support_mask(self) -> Mask:
-        mask: Mask = np.asarray(self.support_by_target_.any(axis=0))
-        return mask
+        return np.asarray(self.support_by_target_.any(axis=0))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

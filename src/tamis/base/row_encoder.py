@@ -228,8 +228,7 @@ class RowEncoder:
 
 def class_targets(codes: Ints) -> Floats:
     """Return a distinct number for each class code, the first 0."""
-    targets: Floats = np.asarray(codes, np.float64) * _GOLDEN % 1.0
-    return targets
+    return np.asarray(codes, np.float64) * _GOLDEN % 1.0
 
 
 def _filled_with_zeros(X: Rows, names: list[str] | None) -> Rows:

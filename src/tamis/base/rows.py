@@ -148,8 +148,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         RowSelector
         """
         _ = self.warming_up_  # raises if not fitted
-        fresh: Self = clone(self)
-        return fresh
+        return clone(self)
 
     def _claims(self) -> Claims:
         """Return what the method guarantees with its parameters."""
@@ -542,8 +541,7 @@ def reject_categories(*selectors: RowSelector) -> None:
 
 
 def _n_bytes(X: Rows) -> int:
-    n: int = X.nbytes if type(X) is np.ndarray else X.data.nbytes
-    return n
+    return X.nbytes if type(X) is np.ndarray else X.data.nbytes
 
 
 def check_columns(

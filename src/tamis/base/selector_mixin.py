@@ -116,5 +116,4 @@ class SelectorMixin(TransformerMixin, metaclass=ABCMeta):  # type: ignore[misc]
         -------
         ndarray of shape (n_kept,), object
         """
-        names: NDArray[Any] = _original().get_feature_names_out(self, input_features)
-        return names
+        return _original().get_feature_names_out(self, input_features)

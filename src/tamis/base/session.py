@@ -59,13 +59,11 @@ class State:
     @property
     def paid_or_known(self) -> Mask:
         """The features whose group has been paid for: known ones, and those acquired without a result."""
-        known: Mask = (self.values >= 0) | self.without_result
-        return known
+        return (self.values >= 0) | self.without_result
 
     def n_asked(self) -> Ints:
         """Return the number of values requested or volunteered, for each row."""
-        counts: Ints = self.asked.sum(axis=1) - self.unavailable.sum(axis=1)
-        return counts
+        return self.asked.sum(axis=1) - self.unavailable.sum(axis=1)
 
     def record(self, position: Array, code: Array, value: Array) -> None:
         """Store a value of each row and its code."""

@@ -82,5 +82,4 @@ def _quantiles(values: Floats) -> Floats:
     ordered = np.sort(values)
     at = np.ceil(np.arange(1, N_LEVELS) / N_LEVELS * len(ordered)).astype(int) - 1
     below = ordered[ordered < ordered[-1]]
-    cuts: Floats = np.minimum(ordered[at], below[-1] if len(below) else ordered[-1])
-    return cuts
+    return np.minimum(ordered[at], below[-1] if len(below) else ordered[-1])

@@ -193,5 +193,4 @@ def needless_columns(model: BinnedClassifier, X: Rows, y: Array) -> Ints:
         else:
             decision, cost = other, more
     vars(model._bill).clear()
-    columns: Ints = model.candidates_[needless[0]]
-    return columns
+    return model.candidates_[needless[0]]

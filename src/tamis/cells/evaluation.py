@@ -437,10 +437,8 @@ def gain_over_fixed(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: 
 def _of_rows(model: CellClassifier, predicted: Any, y: Any) -> Floats:
     """Return whether each decision is correct, or the squared error as a share of the variance."""
     if model._is_regression:
-        errors: Floats = model._losses(y, predicted) / model._unit_loss
-        return errors
-    right: Floats = (np.asarray(predicted) == y).astype(np.float64)
-    return right
+        return model._losses(y, predicted) / model._unit_loss
+    return (np.asarray(predicted) == y).astype(np.float64)
 
 
 def _point(model: CellClassifier, X_held: Any, y_held: Any) -> tuple[float, float, Floats]:

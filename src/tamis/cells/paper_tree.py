@@ -198,8 +198,7 @@ class PaperTree(Result):
         """Return which records, not those of an earlier branch, go this way."""
         if self._is_category(position):
             return np.isin(self._codes[rows, position], branch.codes)
-        goes: Mask = self._values[rows, position] <= branch.high
-        return goes
+        return self._values[rows, position] <= branch.high
 
     def questions(self) -> list[Question]:
         """Return the questions in the order of their numbers, from the top, level by level."""

@@ -123,8 +123,7 @@ class Paths:
 
 def pad_steps(steps: Array, n: int, axis: int = 0) -> Array:
     """Return the steps, padded to `n` along an axis by repeating the last one."""
-    padded: Array = np.take(steps, np.minimum(np.arange(n), steps.shape[axis] - 1), axis=axis)
-    return padded
+    return np.take(steps, np.minimum(np.arange(n), steps.shape[axis] - 1), axis=axis)
 
 
 def stratified_folds(y: Array, n_folds: int = FOLDS, origin: Ints | None = None) -> Ints:
@@ -299,8 +298,7 @@ def _add_costs(risk: Array, cost: Array, levels: Array, stops: Array, group: Arr
 def _first_stop(stops: Mask) -> Ints:
     """Return the first step at which each row stops, or the number of steps if it does not."""
     last = np.ones((len(stops), 1), dtype=bool)
-    first: Ints = np.concatenate([stops, last], axis=1).argmax(axis=1)
-    return first
+    return np.concatenate([stops, last], axis=1).argmax(axis=1)
 
 
 def best_thresholds(
@@ -398,8 +396,7 @@ def stopping_steps(risk: Floats, rate: Floats, max_risk: float | Floats, min_rat
     """Return the step at which each walk stops, shape (n_rows,)."""
     stop = ((risk <= max_risk) | (rate <= min_rate)) & np.isfinite(rate)
     stop[-1] = True
-    steps: Ints = stop.argmax(axis=0)
-    return steps
+    return stop.argmax(axis=0)
 
 
 OBJECTIVES = ("loss", "log-loss", "auc", "squared-error")

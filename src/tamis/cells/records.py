@@ -213,8 +213,7 @@ class RecordsResult(Result):
 
     def _probability(self, posterior: Floats) -> Floats:
         decided = np.searchsorted(self.model.classes_, self.decision)
-        probability: Floats = posterior[np.arange(len(posterior)), decided]
-        return probability
+        return posterior[np.arange(len(posterior)), decided]
 
     # -- estimates -----------------------------------------------------------------------------------------
 

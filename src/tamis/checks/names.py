@@ -106,8 +106,7 @@ def _answers(fitted: Any, rows: list[dict[str, float]]) -> Array:
         for name in ("predict_proba", "decision_function", "predict"):
             if hasattr(fitted, name):
                 return np.asarray(getattr(fitted, name)(rows), dtype=np.float64)
-    scores: Array = np.asarray(fitted.scores_)
-    return scores
+    return np.asarray(fitted.scores_)
 
 
 def _compare(one: Any, other: Any, rows: list[dict[str, float]], what: str, tolerance: float = 0.0) -> None:

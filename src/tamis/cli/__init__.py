@@ -129,8 +129,7 @@ def _command() -> Callable[..., object]:
     root = app()
     from typer.main import get_command
 
-    command: Callable[..., object] = get_command(root)
-    return command
+    return get_command(root)
 
 
 def app() -> typer.Typer:

@@ -101,8 +101,7 @@ def _open_stream(text: str, rows: int | None, seed: int) -> SyntheticStream:
     if source.source != "generated":
         known = ", ".join(row["name"] for row in list_streams())
         raise MisuseError(f"{key} is a data set, and cannot be generated. Streams: {known}.")
-    made: SyntheticStream = open_stream(source, seed)  # type: ignore[assignment]  # of a known truth
-    return made
+    return open_stream(source, seed)  # type: ignore[return-value]  # of a known truth
 
 
 def truth_of(stream: SyntheticStream) -> dict[str, Any]:

@@ -213,8 +213,7 @@ class _ColumnSlots:
         self.columns = np.concatenate([self.columns, new])
         self._slots = np.insert(self._slots, at[is_new], places)
         self._known = np.insert(self._known, at[is_new], new)
-        result: NDArray[Any] = self._slots[np.searchsorted(self._known, columns)]
-        return result
+        return self._slots[np.searchsorted(self._known, columns)]
 
 
 _DEPENDENCE = ("auto", "independent", "series")

@@ -182,27 +182,23 @@ class ColumnsResult(Result):
         worth = self.evidence[refused]
         ends = np.append(starts[1:], len(refused))
         best = [a + int(np.argmax(worth[a:b])) for a, b in zip(starts, ends, strict=True)]
-        result: NDArray[np.intp] = refused[best]
-        return result
+        return refused[best]
 
     def redundant(self) -> Mask:
         """Return which records were rejected as redundant although they passed their threshold."""
-        result: Mask = (self.records["decision"] == "rejected") & (self.evidence > self.bar)
-        return result
+        return (self.records["decision"] == "rejected") & (self.evidence > self.bar)
 
     def near_misses(self, at_most: int) -> NDArray[np.intp]:
         """Return the rejected records closest to their threshold, the closest first."""
         refused = np.flatnonzero((self.records["decision"] == "rejected") & (self.evidence <= self.bar))
         short = self.bar[refused] - self.evidence[refused]
-        result: NDArray[np.intp] = refused[np.argsort(short, kind="stable")[:at_most]]
-        return result
+        return refused[np.argsort(short, kind="stable")[:at_most]]
 
     def standing(self, values: Floats) -> Floats:
         """Return the values, with missing ones filled forward."""
         known = np.isfinite(values)
         last = np.maximum.accumulate(np.where(known, np.arange(len(values)), -1))
-        result: Floats = np.where(last >= 0, values[np.maximum(last, 0)], np.nan)
-        return result
+        return np.where(last >= 0, values[np.maximum(last, 0)], np.nan)
 
     # -- presentation --------------------------------------------------------------------------------------
 

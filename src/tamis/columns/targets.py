@@ -166,10 +166,7 @@ class AlphaInvestingPerTarget(ThreadSafe, BaseEstimator):  # type: ignore[misc]
             For which targets it was accepted.
         """
         label = getattr(column, "name", None) if name is None else name
-        accepted: Mask = self.offer_many(one_column(column), [label] if isinstance(label, str) else None)[
-            :, 0
-        ]
-        return accepted
+        return self.offer_many(one_column(column), [label] if isinstance(label, str) else None)[:, 0]
 
     def offer_many(self, block: Any, names: Sequence[str] | None = None) -> Mask:
         """Decide about the columns of a block, for one target after the other. If it raises, nothing has changed.
@@ -188,8 +185,7 @@ class AlphaInvestingPerTarget(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         columns, own = block_of(block)
         labels = own if names is None else [str(name) for name in as_list("names", names)]
-        accepted: Mask = atomically(self, self._offer, columns, labels, before=_Before(self))
-        return accepted
+        return atomically(self, self._offer, columns, labels, before=_Before(self))
 
     def _offer(self, columns: Any, names: list[str] | None) -> Mask:
         return np.array([one.offer_many(columns, names) for one in self.selectors_])

@@ -123,5 +123,4 @@ class ChunkedEnsemble(DenseRowClassifier):
         votes = np.zeros((len(rows), len(self.classes_)))
         for model, columns, weight in self._voting_members():
             votes += weight * self._member_proba(model, rows[:, columns])
-        proba: Floats = votes / votes.sum(axis=1, keepdims=True)
-        return proba
+        return votes / votes.sum(axis=1, keepdims=True)

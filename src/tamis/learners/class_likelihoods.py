@@ -302,8 +302,7 @@ class ClassLikelihoods:
     def _n_categories(self) -> Ints:
         """Return the number of occupied slots of each table."""
         occupied = np.concatenate([[0], np.cumsum(~np.isnan(self._keys))])
-        n_occupied: Ints = occupied[self._start[1:]] - occupied[self._start[:-1]]
-        return n_occupied
+        return occupied[self._start[1:]] - occupied[self._start[:-1]]
 
     def select(self, columns: NDArray[np.intp]) -> ClassLikelihoods:
         """Return the likelihoods of a subset of the features; the result must not be updated.

@@ -273,8 +273,7 @@ class DenseRowClassifier(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimat
             Among equally probable classes the first.
         """
         votes = self._votes(X)  # raises if not fitted
-        labels: Array = self.classes_[votes.argmax(axis=1)]
-        return labels
+        return self.classes_[votes.argmax(axis=1)]
 
     @abstractmethod
     def predict_proba(self, X: Any) -> Floats:

@@ -148,8 +148,7 @@ class WeightedKNN(WeightedClassifier):
         ndarray of shape (n_rows, n_classes), float64
         """
         votes = self._votes(X)
-        proba: Floats = votes / votes.sum(axis=1, keepdims=True)
-        return proba
+        return votes / votes.sum(axis=1, keepdims=True)
 
     def restrict_columns(self, columns: NDArray[np.intp]) -> WeightedKNN:
         """Return a view that computes distances from a subset of the columns.

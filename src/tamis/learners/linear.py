@@ -280,8 +280,7 @@ def shares_of_margins(margins: Floats) -> Floats:
     if inside.ndim == 1:
         return np.column_stack([1.0 - inside, inside])
     inside = np.maximum(inside, np.finfo(np.float64).tiny)
-    proba: Floats = inside / inside.sum(axis=1, keepdims=True)
-    return proba
+    return inside / inside.sum(axis=1, keepdims=True)
 
 
 @dataclass(repr=False, eq=False, kw_only=True)

@@ -151,8 +151,7 @@ class WeightedNaiveBayes(WeightedClassifier):
     def weights_(self) -> Floats:
         """Current weight of each feature, the largest 1."""
         weights = self._fitted_weighting().weights()
-        relative: Floats = weights / weights.max()
-        return relative
+        return weights / weights.max()
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class.
@@ -192,8 +191,7 @@ class WeightedNaiveBayes(WeightedClassifier):
 
     def _exponents(self, weights: Floats) -> Floats:
         power = {"exponents": 1.0, "roots": 0.5, "printed": 0.0}[self.formulation]
-        exponents: Floats = weights**power
-        return exponents
+        return weights**power
 
     def restrict_columns(self, columns: NDArray[np.intp]) -> WeightedNaiveBayes:
         """Return a view that predicts from a subset of the columns, with weights relative to the largest of these.
@@ -223,5 +221,4 @@ class WeightedNaiveBayes(WeightedClassifier):
 def _shares(joint: Floats) -> Floats:
     """Return probabilities from the logarithms of joint densities."""
     share = np.exp(joint - joint.max(axis=1, keepdims=True))
-    proba: Floats = share / share.sum(axis=1, keepdims=True)
-    return proba
+    return share / share.sum(axis=1, keepdims=True)

@@ -279,8 +279,7 @@ class Neighbours:
         -------
         ndarray of shape (n_rows of X, n_rows stored)
         """
-        distances: Floats = np.sqrt(self._squares(X, weights))
-        return distances
+        return np.sqrt(self._squares(X, weights))
 
     def _squares(self, X: Array, weights: Floats) -> Floats:
         """Return the squared distances, which determine the order: the roots of two different squares may be equal."""

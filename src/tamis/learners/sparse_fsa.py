@@ -400,14 +400,12 @@ def _scale_rows(X: Rows, row_weight: Array, scaled: bool) -> tuple[Rows, Array, 
 
 def _means(X: Rows, row_weight: Array) -> Floats:
     """Return the weighted mean of each column; the weights have mean 1."""
-    means: Floats = np.asarray(X.T @ row_weight).ravel() / len(row_weight)
-    return means
+    return np.asarray(X.T @ row_weight).ravel() / len(row_weight)
 
 
 def _class_indicators(codes: Array, n_classes: int) -> Mask:
     """Return whether each row is in the class of each model, shape (n_rows, n_models); for two classes, the second."""
-    inside: Mask = codes[:, None] == (np.arange(n_classes) if n_classes > 2 else [1])
-    return inside
+    return codes[:, None] == (np.arange(n_classes) if n_classes > 2 else [1])
 
 
 def _model_row_weights(inside: Array, row_weight: Array, balanced: bool) -> Floats:

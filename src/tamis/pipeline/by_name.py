@@ -597,8 +597,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         wanted = selector.n_features_to_select
         n_kept = min(int(wanted), n) if is_integer(wanted) else n_to_select(wanted, n)
         if best_of_first is not None and selector._chooses_count:
-            mask = best_of_first(n, n_kept)
-            return mask
+            return best_of_first(n, n_kept)
         return top_mask(selector._relevance()[:n], n_kept)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
@@ -663,14 +662,12 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     @_if_model_has("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, shape (n_rows, n_classes); only if the learner has it."""
-        proba: Floats = self.estimator_.predict_proba(self._rows_to_predict(X))
-        return proba
+        return self.estimator_.predict_proba(self._rows_to_predict(X))
 
     @_if_model_has("decision_function")  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Floats:
         """Return the score of each class, or of the second of two; only if the learner has it."""
-        scores: Floats = self.estimator_.decision_function(self._rows_to_predict(X))
-        return scores
+        return self.estimator_.decision_function(self._rows_to_predict(X))
 
     @_if_model_has("score")  # type: ignore[untyped-decorator]
     def score(self, X: Any, y: Any) -> float:

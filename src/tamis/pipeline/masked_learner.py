@@ -340,8 +340,7 @@ class MaskedLearner:
 
     def row_scores(self, predicted: Array, y: Array) -> Array:
         """Return whether each prediction is correct."""
-        is_correct: Array = predicted == y
-        return is_correct
+        return predicted == y
 
     def losses(self, predicted: Array, y: Array) -> Array:
         """Return the loss of each prediction: 0 or 1 for a class, the absolute error for a number."""
@@ -429,8 +428,7 @@ class MaskedRegressor(MaskedLearner):
 
     def row_scores(self, predicted: Array, y: Array) -> Array:
         """Return the absolute error of each prediction."""
-        errors: Array = np.abs(predicted - y)
-        return errors
+        return np.abs(predicted - y)
 
     losses = row_scores
 

@@ -415,20 +415,17 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
 
     def predict(self, X: Any) -> Array:
         """Return the label (or number) of each row, shape (n_rows,)."""
-        labels: Array = self._apply_learner(X, "predict")
-        return labels
+        return self._apply_learner(X, "predict")
 
     @_if_learner_has("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, shape (n_rows, n_classes); only if the learner has it."""
-        proba: Floats = self._apply_learner(X, "predict_proba")
-        return proba
+        return self._apply_learner(X, "predict_proba")
 
     @_if_learner_has("decision_function")  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Floats:
         """Return the score of each class, or of the second of two; only if the learner has it."""
-        scores: Floats = self._apply_learner(X, "decision_function")
-        return scores
+        return self._apply_learner(X, "decision_function")
 
     def transform(self, X: Any) -> Any:
         """Return the selected features, unscaled.
@@ -475,8 +472,7 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
     def scores_(self) -> Floats:
         """The selector's score of each feature; larger is more relevant."""
         selector: Any = self._current_models().selector
-        scores: Floats = selector.scores_
-        return scores
+        return selector.scores_
 
     def __sklearn_tags__(self) -> Tags:
         learner = self._learner()

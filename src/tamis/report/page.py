@@ -51,8 +51,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-ur
 
 def render(template_name: str, **values: Any) -> str:
     """Return a template of the package ``tamis.report`` with its values filled in."""
-    page: str = _environment().get_template(template_name).render(values)
-    return page
+    return _environment().get_template(template_name).render(values)
 
 
 @cache

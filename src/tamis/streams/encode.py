@@ -214,8 +214,7 @@ class ColumnEncoder:
     def _encode_categories(self, column: Any) -> Floats:
         encoded = column.dictionary_encode(null_encoding="encode")
         codes = self._codes.encode(encoded.dictionary.to_pylist())
-        values: Floats = codes.astype(np.float64)[encoded.indices.to_numpy()]
-        return values
+        return codes.astype(np.float64)[encoded.indices.to_numpy()]
 
     def _impute(self, values: Floats, first_row: int) -> Floats:
         finite = np.isfinite(values)

@@ -487,8 +487,7 @@ class TableStream(FileStream):
                 f"{self._source.name!r} has labels of type {kind} in column {self._table.label!r}: make them text,"
                 " numbers or booleans, or name another column as the label."
             )
-        values: Array = labels.to_numpy(zero_copy_only=False)
-        return values
+        return labels.to_numpy(zero_copy_only=False)
 
 
 def markers_of(na: Sequence[str], names: list[str], path: str) -> dict[str, list[float]]:

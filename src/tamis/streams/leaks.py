@@ -86,8 +86,7 @@ def orders(values: Array, target: Array) -> bool:
 
 def _ranks(values: Array) -> Array:
     _, groups, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: Array = (np.cumsum(counts) - counts / 2.0)[groups]
-    return ranks
+    return (np.cumsum(counts) - counts / 2.0)[groups]
 
 
 def leak_text(name: str, share: float) -> str:

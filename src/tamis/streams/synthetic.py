@@ -207,8 +207,7 @@ class SyntheticStream(Stream):
             odds = np.exp(np.clip(-4 * late / self._width, -50, 50))  # odds of the old concept
             # (1): the new one where u < 1 / (1 + odds)
             late = 1 - self._draws.child("drift").one(rows) * (1 + odds)
-        which: NDArray[np.intp] = (nearest + (late >= 0)) % len(self.concepts)
-        return which
+        return (nearest + (late >= 0)) % len(self.concepts)
 
     # -- rows ----------------------------------------------------------------------------------------------
 

@@ -192,8 +192,7 @@ class _BoundedFile:
 
     def read(self, size: int = -1) -> bytes:
         left = max(self._size - self._file.tell(), 0)
-        data: bytes = self._file.read(left if size < 0 else min(size, left))
-        return data
+        return self._file.read(left if size < 0 else min(size, left))
 
 
 class ArrowTable(Table):

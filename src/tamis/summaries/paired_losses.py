@@ -122,8 +122,7 @@ class PairedLosses:
 
     def mean(self) -> Floats:
         """Return the mean loss of each candidate; 0 without rows."""
-        mean: Floats = self.weight @ self.losses / max(float(self.weight.sum()), 1e-300)
-        return mean
+        return self.weight @ self.losses / max(float(self.weight.sum()), 1e-300)
 
     def behind(self, reference: int | None = None, *, in_order: bool = False) -> Gaps:
         """Return the mean loss of each candidate above that of the reference, and its standard error (1).

@@ -107,8 +107,7 @@ class FeatureStates(ThreadSafe):
     @property
     def since(self) -> list[int]:
         """Number of rows before the current state began."""
-        since: list[int] = self._since.tolist()
-        return since
+        return self._since.tolist()
 
 
 def share(values: Floats) -> Floats:

@@ -320,10 +320,7 @@ class Watch(ThreadSafe, WatchPresentation):
             )
         if predictions is None and self.model is None:
             raise DataError("predictions must be given, since Watch has no model: pass them, or a model.")
-        alerts: list[dict[str, Any]] = atomically(
-            self, self._update, dense, names, predictions, chosen, labels, given, in_parts=True
-        )
-        return alerts
+        return atomically(self, self._update, dense, names, predictions, chosen, labels, given, in_parts=True)
 
     def update_labels(self, keys: Sequence[Any], y: ArrayLike) -> list[dict[str, Any]]:
         """Add the labels of earlier rows. If it raises, the object is unchanged.
@@ -349,8 +346,7 @@ class Watch(ThreadSafe, WatchPresentation):
         reject_missing(labels)
         if len(set(wanted)) != len(wanted):
             raise DataError("keys must not repeat a row: pass one label per row.")
-        alerts: list[dict[str, Any]] = atomically(self, self._update_labels, wanted, labels, in_parts=True)
-        return alerts
+        return atomically(self, self._update_labels, wanted, labels, in_parts=True)
 
     def _update(
         self, X: Floats, names: list[str] | None, predictions: Any, keys: list[Any], y: Array | None, given: ModelInput

@@ -62,8 +62,7 @@ def _file_system(path: str) -> tuple[Any, str]:
     from pyarrow import fs
 
     if "://" in path:
-        result: tuple[Any, str] = fs.FileSystem.from_uri(path)
-        return result
+        return fs.FileSystem.from_uri(path)
     return fs.LocalFileSystem(), os.path.abspath(path)
 
 

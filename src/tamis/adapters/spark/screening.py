@@ -279,8 +279,7 @@ class StreamingScreen:
 def _query_of(df: DataFrame) -> str | None:
     """Return the id of the query; None if Spark does not provide it."""
     with contextlib.suppress(Exception):  # Spark Connect has no context
-        result: str | None = df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
-        return result
+        return df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
     return None
 
 

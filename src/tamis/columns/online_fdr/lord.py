@@ -56,8 +56,7 @@ def share(gamma: Gamma, before: Floats, weight: Floats) -> Floats:
     after = before + weight
     sums = _sums(gamma, 1 << int(after.max(initial=1.0)).bit_length())
     places = np.arange(len(sums))
-    shares: Floats = np.interp(after, places, sums) - np.interp(before, places, sums)
-    return shares
+    return np.interp(after, places, sums) - np.interp(before, places, sums)
 
 
 class DecayingSumRule(ChargingRule):

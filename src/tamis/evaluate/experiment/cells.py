@@ -115,8 +115,7 @@ class ExperimentCells:
     @property
     def settings(self) -> dict[str, Any]:
         """The contents of ``experiment.json``: the options of the runs, and the list of cells."""
-        settings: dict[str, Any] = json.loads((self.folder / EXPERIMENT).read_text(encoding="utf-8"))
-        return settings
+        return json.loads((self.folder / EXPERIMENT).read_text(encoding="utf-8"))
 
     def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] | None = None) -> Any:
         """Return `cells` as a DataFrame or Table of pandas, Polars or Arrow, by default the first installed."""
@@ -143,8 +142,7 @@ class ExperimentCells:
         if not len(at):
             which = "" if seed is None else f" with the seed {seed}"
             raise ValueError(f"No finished cell has the stream {stream!r} and the method {method!r}{which}.")
-        run: PrequentialResult = self.runs(str(self.cells["key"][at[0]]))
-        return run
+        return self.runs(str(self.cells["key"][at[0]]))
 
     def _run(self, key: str) -> PrequentialResult:
         return PrequentialResult.load(self.folder / CELLS / key)
@@ -233,10 +231,7 @@ class ExperimentCells:
         n_draws, mean = RunOptions.from_settings(self.settings).n_draws, self._mean
 
         def is_behind(name: str, spread: str) -> Array:
-            behind: Array = mean(name) <= mean(f"random_{name}") + np.nan_to_num(mean(spread)) / math.sqrt(
-                n_draws
-            )
-            return behind
+            return mean(name) <= mean(f"random_{name}") + np.nan_to_num(mean(spread)) / math.sqrt(n_draws)
 
         by_rank = is_uninformative(mean("accuracy"), mean("majority_accuracy"), mean("random_auc"))
         behind = np.where(
@@ -257,8 +252,7 @@ class ExperimentCells:
 
         def is_behind(name: str) -> Array:
             n_seeds = np.maximum(self.table(name).n, 1)
-            behind: Array = mean(name) <= mean(f"{name}_error") / np.sqrt(n_seeds)
-            return behind
+            return mean(name) <= mean(f"{name}_error") / np.sqrt(n_seeds)
 
         behind = is_behind("frozen_gain")
         if "frozen_auc_gain" in self.metrics:

@@ -298,8 +298,7 @@ def open_stream(part: Part, seed: int) -> Stream:
         for name in part.params:
             if name not in known:
                 raise ValueError(f"{part.what!r} has no parameter {name!r}; it has: {', '.join(known)}.")
-        stream: Stream = open_it(part.what, **({"seed": seed} if "seed" in known else {}) | part.params)
-        return stream
+        return open_it(part.what, **({"seed": seed} if "seed" in known else {}) | part.params)
     stream = as_stream(part.what(seed) if part.source == "made" else part.what)
     if isinstance(stream, BatchStream):
         raise ValueError(

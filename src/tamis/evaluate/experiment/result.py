@@ -149,8 +149,7 @@ class ExperimentResult(ExperimentCells, Result):
         if "all_gain" not in self.metrics:
             return np.zeros((len(self.streams), len(self.methods)), dtype=bool)
         gain, error = self._table_of("all_gain"), self._table_of("all_gain_error")
-        is_worse: Mask = gain.mean < -error.mean / np.sqrt(np.maximum(gain.n, 1))
-        return is_worse
+        return gain.mean < -error.mean / np.sqrt(np.maximum(gain.n, 1))
 
     def _best(self) -> str:
         scores = self._scores(self.measure)

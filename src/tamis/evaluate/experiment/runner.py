@@ -180,8 +180,7 @@ def _end_with_parent() -> None:
 def _one_thread() -> AbstractContextManager[Any]:
     from threadpoolctl import threadpool_limits
 
-    limits: AbstractContextManager[Any] = threadpool_limits(1)
-    return limits
+    return threadpool_limits(1)
 
 
 @dataclass(frozen=True)

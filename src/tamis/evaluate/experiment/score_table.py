@@ -97,8 +97,7 @@ class ScoreTable:
         """Which means are the best of their stream, shape (n_streams, n_methods), ties included."""
         compared = np.isfinite(self.mean) & np.array([name not in self.unranked for name in self.methods])
         scores = np.where(compared, self.mean if self.larger_is_better else -self.mean, -np.inf)
-        is_best: Mask = (scores == scores.max(axis=1, keepdims=True)) & np.isfinite(scores)
-        return is_best
+        return (scores == scores.max(axis=1, keepdims=True)) & np.isfinite(scores)
 
     def comparable(self) -> tuple[list[str], list[str], Floats]:
         """Return the ranked methods that have scores, the streams on which all of them do, and the scores.

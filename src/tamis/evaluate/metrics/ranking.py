@@ -516,8 +516,7 @@ class SlidingPrecisionRecall(Ranked):
         n_positive = int(np.count_nonzero(positive))
         if n_positive == 0:
             return math.nan, math.nan
-        measures: tuple[float, float] = _walk(scores, positive, n_positive, self.precision)
-        return measures
+        return _walk(scores, positive, n_positive, self.precision)
 
     @property
     def mean(self) -> tuple[float, float]:

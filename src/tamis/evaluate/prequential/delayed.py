@@ -184,5 +184,4 @@ def _known_after(arrival: Array, of_row: Array, now: Array, number: Array) -> In
     """Return the number of known labels after each row; simultaneous rows see no label of later ones."""
     is_row = np.repeat([False, True], [len(arrival), len(now)])
     order = np.lexsort((is_row, np.append(of_row, number), np.append(arrival, now)))
-    n_known: Ints = np.cumsum(~is_row[order])[is_row[order]]
-    return n_known
+    return np.cumsum(~is_row[order])[is_row[order]]

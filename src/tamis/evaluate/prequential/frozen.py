@@ -70,8 +70,7 @@ def lasso_order(
         warnings.simplefilter("ignore")  # a fit that has not converged still ranks
         weights = np.max([np.abs(fit(Z, targets[:, k])) for k in range(targets.shape[1])], axis=0)
     covariance = np.abs(Z.T @ (targets - targets.mean(axis=0))).max(axis=1)
-    order: NDArray[np.intp] = np.lexsort((-covariance, -weights))
-    return order
+    return np.lexsort((-covariance, -weights))
 
 
 def _encode_categories(X: Rows, y: Array, categorical: Sequence[int], is_regression: bool) -> Rows:
@@ -101,15 +100,13 @@ def _logistic_weights(Z: Rows, is_class: Array) -> Floats:
         random_state=0,
         **lasso,
     )
-    weights: Floats = model.fit(Z, is_class).coef_[0]
-    return weights
+    return model.fit(Z, is_class).coef_[0]
 
 
 def _linear_weights(Z: Rows, target: Array) -> Floats:
     from sklearn.linear_model import Lasso
 
-    weights: Floats = Lasso(_PENALTY).fit(Z, target).coef_
-    return weights
+    return Lasso(_PENALTY).fit(Z, target).coef_
 
 
 class FirstRows:

@@ -349,8 +349,7 @@ class PrequentialResult(RunPresentation):
         flips = np.zeros((n_steps + 1, self.n_features), dtype=np.int8)
         at = np.searchsorted(self.frames["steps"]["step"], changes["step"])
         np.add.at(flips, (at, changes["feature"]), np.where(changes["event"] == "enter", 1, -1))
-        states: Mask = np.cumsum(flips[:n_steps], axis=0, dtype=np.int8).astype(bool)
-        return states
+        return np.cumsum(flips[:n_steps], axis=0, dtype=np.int8).astype(bool)
 
     def selected(self, step: int = -1) -> list[str]:
         """Return the names of the columns selected at a step, by default the last; empty before any selection."""

@@ -128,8 +128,7 @@ class SelectionHistory:
         left = len(steps) - np.searchsorted(steps, events["step"])
         sign = np.where(events["event"] == "enter", 1.0, -1.0)
         feature = np.asarray(events["feature"], np.intp)
-        numbers: Floats = np.bincount(feature, sign * left, len(self.names)).astype(np.float64)
-        return numbers
+        return np.bincount(feature, sign * left, len(self.names)).astype(np.float64)
 
     def map(
         self, max_features: int = 40, max_buckets: int = 400, features: NDArray[np.intp] | None = None

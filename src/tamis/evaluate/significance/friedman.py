@@ -356,10 +356,7 @@ def nemenyi(
 
 def _for_all_pairs(z: Floats, n_methods: int) -> Floats:
     """Return the probability that some pair of equal methods differs by as many standard errors."""
-    numbers: Floats = np.clip(
-        scipy.stats.studentized_range.sf(np.abs(z) * math.sqrt(2), n_methods, np.inf), 0.0, 1.0
-    )
-    return numbers
+    return np.clip(scipy.stats.studentized_range.sf(np.abs(z) * math.sqrt(2), n_methods, np.inf), 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -481,8 +478,7 @@ def holm_adjust(p_values: Sequence[float]) -> Floats:
 
 
 def _ranks(scores: Floats, larger_is_better: bool) -> Floats:
-    ranks: Floats = scipy.stats.rankdata(-scores if larger_is_better else scores, axis=1)
-    return ranks
+    return scipy.stats.rankdata(-scores if larger_is_better else scores, axis=1)
 
 
 def _rank_error(n_methods: int, n_datasets: int) -> float:

@@ -186,5 +186,4 @@ class OzaBoost(TreeEnsemble):
     def tree_errors_(self) -> Floats:
         """Weighted error rate of each tree, on rows that it had not learned; 0 before the first row."""
         right, total = np.array([tree.tally for tree in self._trees_]).T
-        errors: Floats = (total - right) / np.maximum(total, 1e-300)
-        return errors
+        return (total - right) / np.maximum(total, 1e-300)

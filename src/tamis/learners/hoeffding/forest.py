@@ -244,8 +244,7 @@ class AdaptiveRandomForest(TreeEnsemble):
         record = record_of(self)
         if record.addresses is None or len(record.addresses.rows) != len(self._trees_):
             record.addresses = tables.MemberTable(len(self._trees_))
-        table: tables.MemberTable = record.addresses.update(self._trees_, self._background_)
-        return table
+        return record.addresses.update(self._trees_, self._background_)
 
     def _snapshot(self, n_rows: int) -> tables.RowUndo | None:
         if n_rows != 1 or len(self._categorical_) or self.n_jobs not in (None, 1):
@@ -383,5 +382,4 @@ def _poisson_shares(rate: float) -> Floats:
     from scipy.stats import poisson
 
     last = int(poisson.isf(1e-15, rate))
-    shares: Floats = poisson.cdf(np.arange(last + 1), rate)
-    return shares
+    return poisson.cdf(np.arange(last + 1), rate)

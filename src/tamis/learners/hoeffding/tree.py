@@ -228,8 +228,7 @@ class HoeffdingTree(TreeClassifier):
 
     def _columns_in_use(self) -> Ints:
         links = self._pools_.links
-        splits: Ints = links[(links[:, Link.ALIVE] == 1) & (links[:, Link.LEFT] >= 0), Link.FEATURE]
-        return splits
+        return links[(links[:, Link.ALIVE] == 1) & (links[:, Link.LEFT] >= 0), Link.FEATURE]
 
     def _check_trees(self) -> None:
         check_trees(self._pools_, self._pools_.state[[State.ROOT]], len(self._numeric_), self._categories_)
@@ -262,8 +261,7 @@ class HoeffdingTree(TreeClassifier):
     def _births(self, numbers: Array, cells: Array) -> Ints:
         leaves = np.empty(len(numbers), dtype=np.int64)
         find_leaves(self._pools_.arrays(), numbers, cells, False, leaves)
-        births: Ints = self._pools_.links[leaves, Link.BORN]
-        return births
+        return self._pools_.links[leaves, Link.BORN]
 
     def leaf_of(self, row: Any) -> Any:
         """Return the classifier of the leaf that a row reaches, if leaves have classifiers.

@@ -200,8 +200,7 @@ class VFDR(RuleClassifier):
         self._rules_ = rule_set.RuleSet(len(self._numeric_), len(self._categorical_), len(self.classes_))
 
     def _columns_in_use(self) -> Ints:
-        features: Ints = self._rules_.features[self._rules_.order[: self.n_rules_]]
-        return features
+        return self._rules_.features[self._rules_.order[: self.n_rules_]]
 
     def _check_trees(self) -> None:
         self._rules_.check(len(self._numeric_), self._categories_)

@@ -228,11 +228,9 @@ def _half(fit: Fit, used: Mask, before: Mask, terms: ColumnTerms) -> Mask:
     worth[terms.group[before]] *= _IN_USE  # `before` may repeat a group: an assignment multiplies it once
     worth[terms.group[terms.keep]] = np.inf
     n_kept = max(2, len(groups) // 2, int(np.isinf(worth[groups]).sum()))
-    kept: Mask = used & np.isin(terms.group, groups[np.argsort(-worth[groups], kind="stable")[:n_kept]])
-    return kept
+    return used & np.isin(terms.group, groups[np.argsort(-worth[groups], kind="stable")[:n_kept]])
 
 
 def _paid(used: Mask, terms: ColumnTerms) -> Mask:
     """Return the columns that cost nothing beside those used."""
-    free: Mask = np.isin(terms.group, terms.group[used | terms.keep])
-    return free
+    return np.isin(terms.group, terms.group[used | terms.keep])

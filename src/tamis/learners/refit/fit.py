@@ -311,8 +311,7 @@ class Fit:
 
     def _apply(self, X: Rows, verb: str) -> Array:
         """Return the output of a method of the fitted estimator for rows with all columns."""
-        output: Array = np.asarray(getattr(self.fit_once().model, verb)(self._rows_for_model(X)))
-        return output
+        return np.asarray(getattr(self.fit_once().model, verb)(self._rows_for_model(X)))
 
     def _rows_for_model(self, X: Rows) -> Any:
         """Return rows with all columns as the fitted estimator expects them."""

@@ -675,8 +675,7 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
     def selected_features_(self) -> Array:
         """The names of the columns that the model uses."""
         self._candidates()
-        names: Array = self.get_feature_names_out()
-        return names
+        return self.get_feature_names_out()
 
     @property
     def price_(self) -> float:

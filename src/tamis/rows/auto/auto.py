@@ -810,8 +810,7 @@ class Auto(RowSelector):
             return None
         following = self._rows + min(self._rows // 4, _LASSO_EVERY)
         self._lasso_at = min(following, _FROZEN) if self._rows < _FROZEN else following
-        order: tuple[NDArray[np.intp], int] = self._rankers["forward"].lasso_order(_PENALTY)
-        return order
+        return self._rankers["forward"].lasso_order(_PENALTY)
 
     def _set_own_size(self, ranker: int, size: int) -> None:
         self._size = np.where((self._which == ranker) & self._own_size, size, self._size)
@@ -1046,8 +1045,7 @@ class Auto(RowSelector):
 
     def _selection(self) -> Mask:
         now = self._now()
-        kept: Mask = now._masks[now._candidate].copy()
-        return kept
+        return now._masks[now._candidate].copy()
 
     def _relevance(self) -> Floats:
         now = self._now()
@@ -1055,8 +1053,7 @@ class Auto(RowSelector):
         if now.candidates_[candidate] == "all":
             # Equal sets differ by rounding alone: the first of them.
             candidate = 1 + int(now._paired.mean()[1:].round(6).argmin())
-        scores: Floats = 1.0 - now._ranks[now._which[candidate]] / now.n_features_in_
-        return scores
+        return 1.0 - now._ranks[now._which[candidate]] / now.n_features_in_
 
     @property
     def candidate_(self) -> str:

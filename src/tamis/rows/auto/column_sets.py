@@ -191,8 +191,7 @@ class Scale:
             scaled = X.astype(np.float64)
             scaled.data = np.clip(scaled.data * self.factor[scaled.indices], -_LIMIT, _LIMIT)
             return scaled
-        standardised: Array = np.clip((X - self.shift) * self.factor, -_LIMIT, _LIMIT)
-        return standardised
+        return np.clip((X - self.shift) * self.factor, -_LIMIT, _LIMIT)
 
 
 class LogisticRegressions(SizedState):
@@ -232,8 +231,7 @@ class LogisticRegressions(SizedState):
     def scores(self, Z: Rows, masks: Mask) -> Floats:
         """Return the scores (1) of each row for each set, shape (n_rows, n_sets, n_outputs)."""
         inside = (self.W * masks[:, None, :]).reshape(-1, masks.shape[1])
-        scores: Floats = np.asarray(Z @ inside.T).reshape(Z.shape[0], *self.b.shape) + self.b
-        return scores
+        return np.asarray(Z @ inside.T).reshape(Z.shape[0], *self.b.shape) + self.b
 
     def learn(
         self, Z: Rows, codes: Array, weight: Array, masks: Mask, rng: np.random.Generator | None = None
@@ -341,16 +339,14 @@ def bayes_scores(X: Array, moments: ClassMoments, masks: Mask) -> Floats:
     Z, (n_sets, p), n_classes = (X - scale.shift) * scale.factor, masks.shape, len(prior)
     inside = masks[:, None, :].astype(np.float64)
     values: Any = (Z * Z) @ (pull * inside).reshape(-1, p).T + Z @ (lean * inside).reshape(-1, p).T
-    log_joint: Floats = values.reshape(len(Z), n_sets, n_classes) + inside[:, 0] @ level.T + prior
-    return log_joint
+    return values.reshape(len(Z), n_sets, n_classes) + inside[:, 0] @ level.T + prior
 
 
 def predictions(scores: Floats) -> NDArray[np.intp]:
     """Return the class predicted by each set for each row, shape (n_sets, n_rows); two classes have one output."""
     if scores.shape[2] == 1:
         return (scores[:, :, 0] > 0.0).T.astype(np.intp)
-    best: NDArray[np.intp] = scores.argmax(axis=2).T
-    return best
+    return scores.argmax(axis=2).T
 
 
 def logistic_shares(scores: Floats) -> Floats:
@@ -410,5 +406,4 @@ def auc_loss(scores: Floats, is_positive: Mask) -> Floats:
     """
     margin = (scores[:, :, -1] if scores.shape[2] == 1 else scores[:, :, 1] - scores[:, :, 0]).T
     own, others = margin[:, is_positive, None], margin[:, None, ~is_positive]
-    losses: Floats = (others > own).mean(axis=2) + 0.5 * (others == own).mean(axis=2)
-    return losses
+    return (others > own).mean(axis=2) + 0.5 * (others == own).mean(axis=2)

@@ -103,8 +103,7 @@ class History:
         n_tested = self.n_tested[: self.n_records]
         first = max(int((n_tested[::-1].cumsum()[::-1] >= n_rows).sum()) - 1, 0)
         total = max(float(n_tested[first:].sum()), 1.0)
-        mean: Floats = n_tested[first:] @ self.errors[first : self.n_records] / total
-        return mean
+        return n_tested[first:] @ self.errors[first : self.n_records] / total
 
     def records(self) -> dict[str, NDArray[Any]]:
         """Return "n_seen", "followed", "errors" and "n_tested", with a row for each record."""

@@ -66,8 +66,7 @@ _RARE = {8: (50e3, 40e3), 10: (35e3, 25e3)}
 def _within(values: Array, kind: Array, *intervals: tuple[float, float]) -> Mask:
     """Return whether each value lies in the closed interval of its kind."""
     low, high = np.array(intervals, dtype=np.float64).T
-    inside: Mask = (low[kind] <= values) & (values <= high[kind])
-    return inside
+    return (low[kind] <= values) & (values <= high[kind])
 
 
 def _rule(f: int, values: Array) -> Mask:

@@ -104,8 +104,7 @@ class LinearWindow(Concept):
 
     def number(self, values: Array) -> Floats:
         """Return the target of the relevant columns before noise."""
-        y: Floats = self.signal * values.sum(axis=1) + self.intercept
-        return y
+        return self.signal * values.sum(axis=1) + self.intercept
 
     def label(self, values: Array) -> Array:
         """Return 1 where the target before noise is positive, else 0."""
@@ -225,8 +224,7 @@ class Hyperplane(Concept):
     def weights(self) -> Floats:
         """The normal of the plane, shape (n_relevant,)."""
         rng, n = np.random.default_rng(self.seed), len(self.relevant)
-        weights: Floats = rng.uniform(0.5, 1.0, n) * rng.choice([-1.0, 1.0], n)
-        return weights
+        return rng.uniform(0.5, 1.0, n) * rng.choice([-1.0, 1.0], n)
 
     def label(self, values: Array) -> Array:
         """Return 1 on the side that the normal points to, else 0."""

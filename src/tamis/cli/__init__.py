@@ -33,8 +33,8 @@ _COMMANDS = {
         ("demo", "look", "recommend", "run", "follow", "watch", "retire", "compare", "generate", "screen", "columns",
          "train", "acquire", "freeze", "warm-up")
     ),
-    "list": "listing",
-    "datasets": "listing",
+    "list": "methods",
+    "datasets": "methods",
 }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import tamis
 from tamis import FIRES, FisherScore, ForwardPartialCorrelation, MutualInformation, PerTarget, TScore
@@ -28,7 +29,14 @@ def batches(model, X, y, size=200, **options):
 
 @pytest.mark.parametrize(
     "selector",
-    [TScore(2), FisherScore(2), MutualInformation(2), FIRES(2), ForwardPartialCorrelation(2), tamis.OFS(2)],
+    [
+        TScore(2),
+        FisherScore(2),
+        MutualInformation(2),
+        FIRES(2),
+        ForwardPartialCorrelation(2),
+        tamis.OFS(2, random_state=0),
+    ],
 )
 def test_each_target_has_the_selection_of_a_selector_of_its_own(selector, rng):
     X, signal = tagged(rng)
@@ -37,8 +45,8 @@ def test_each_target_has_the_selection_of_a_selector_of_its_own(selector, rng):
         Y = Y[:, :3]
     model = batches(PerTarget(selector), X, Y)
     for target, one in enumerate(model.selectors_):
-        alone = batches(type(selector)(2), X, Y[:, target])
-        np.testing.assert_allclose(one.scores_, alone.scores_, rtol=1e-9, atol=1e-12)
+        alone = batches(clone(selector), X, Y[:, target])
+        assert tamis.dumps(one) == tamis.dumps(alone)  # the same bits
         assert model.support_by_target_[target].tolist() == alone.get_support().tolist()
     assert model.get_support().tolist() == model.support_by_target_.any(axis=0).tolist()
     assert model.transform(X).shape == (1500, model.price_)
@@ -80,19 +88,28 @@ def test_shared_sums_are_those_of_any_rows(rng):
         model = batches(PerTarget(FisherScore(3)), rows, Y)
         for target, one in enumerate(model.selectors_):
             alone = batches(FisherScore(3), rows, Y[:, target])
-            np.testing.assert_allclose(one.scores_, alone.scores_, rtol=1e-7)
+            assert tamis.dumps(one) == tamis.dumps(alone)
     model, alone = PerTarget(FisherScore(3)).fit(X, Y), FisherScore(3).fit(X, Y[:, 0])
     row = np.broadcast_to(X[0], (1, 30))  # C-contiguous, with a stride of 0
     model.partial_fit(row, Y[:1])
-    np.testing.assert_allclose(
-        model.selectors_[0].scores_, alone.partial_fit(row, Y[:1, 0]).scores_, rtol=1e-9
-    )
+    assert tamis.dumps(model.selectors_[0]) == tamis.dumps(alone.partial_fit(row, Y[:1, 0]))
     weight = rng.integers(0, 3, size=200).astype(float)
     model = (
         PerTarget(FisherScore(3)).fit(X[:200], Y[:200]).partial_fit(X[:200], Y[:200], sample_weight=weight)
     )
     alone = FisherScore(3).fit(X[:200], Y[:200, 0]).partial_fit(X[:200], Y[:200, 0], sample_weight=weight)
-    np.testing.assert_allclose(model.selectors_[0].scores_, alone.scores_, rtol=1e-9)
+    assert tamis.dumps(model.selectors_[0]) == tamis.dumps(alone)
+
+
+@pytest.mark.parametrize("n_features", [1, 7, 133, 517])
+@pytest.mark.parametrize("selector", [TScore(1), FisherScore(1, restarts=300)])
+def test_the_bits_of_many_targets_are_those_of_one(selector, n_features, rng):
+    X = rng.normal(size=(1500, n_features)) * np.exp(rng.normal(size=n_features)) + 100.0
+    signal = rng.normal(size=(1500, 5)) + X[:, :1] - 100.0
+    Y = np.column_stack([signal[:, :4] > [0.0, 1.5, 3.0, 0.2], np.digitize(signal[:, 4], [-1, 0, 2])])
+    model = batches(PerTarget(selector), X, Y, size=350)
+    for target, one in enumerate(model.selectors_):
+        assert tamis.dumps(one) == tamis.dumps(batches(clone(selector), X, Y[:, target], size=350))
 
 
 @pytest.mark.parametrize(

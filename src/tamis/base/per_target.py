@@ -112,8 +112,8 @@ class PerTarget(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Each selection equals that of a selector of the target alone; for T and Fisher scores up to rounding, since the
-    targets share the sums of dense rows.
+    Each selector has the bits of one that learned its target alone. For T and Fisher scores, the sums of dense rows are
+    computed in one pass for all targets.
 
     Examples
     --------

@@ -35,20 +35,23 @@ from tamis.summaries.batch import FadingState, faded, n_bytes
 from tamis.summaries.moments import all_finite
 
 _NO_WEIGHT = np.empty(0)
-_IN_CACHE = 40_000  # values of a matrix product that stay in the cache
+_TILE = 64, 512  # rows and columns that stay in the cache while the sums of all targets are updated
 _ROUNDING = 1e-12  # rounding error relative to the weight of all CSR rows
 
 
 @njit()
-def _sum_rows(X: Array, some: Array, w: Array, centre: Array, s1: Array, s2: Array) -> None:
-    """s1 += sum w (x - c), s2 += sum w (x - c)^2 over some rows, four rows per pass over the sums."""
+def _sum_rows(X: Array, some: Array, w: Array, centre: Array, s1: Array, s2: Array, first: int) -> None:
+    """s1 += sum w (x - c), s2 += sum w (x - c)^2 over some rows, four rows per pass over the sums.
+
+    The sums are those of the columns from `first` on.
+    """
     last = len(some) - 1
     for i in range(0, last + 1, 4):
         r1, r2, r3 = some[min(i + 1, last)], some[min(i + 2, last)], some[min(i + 3, last)]
-        x0, x1, x2, x3 = X[some[i]], X[r1], X[r2], X[r3]
+        x0, x1, x2, x3 = X[some[i]][first:], X[r1][first:], X[r2][first:], X[r3][first:]
         w0, w1 = w[some[i]], w[r1] if i + 1 <= last else 0.0
         w2, w3 = w[r2] if i + 2 <= last else 0.0, w[r3] if i + 3 <= last else 0.0
-        for j in range(X.shape[1]):
+        for j in range(len(centre)):
             c = centre[j]
             z0, z1, z2, z3 = x0[j] - c, x1[j] - c, x2[j] - c, x3[j] - c
             u0, u1, u2, u3 = w0 * z0, w1 * z1, w2 * z2, w3 * z3
@@ -144,7 +147,7 @@ def _add_dense(
         if len(some):
             for j in range(n_features):  # the first row is near the others
                 centre[c, j] = X[some[0], j]
-            _sum_rows(X, some, w, centre[c], s1[c], s2[c])
+            _sum_rows(X, some, w, centre[c], s1[c], s2[c], 0)
             if not (all_finite(s1[c]) and all_finite(s2[c])):
                 return False
     for c in range(n_classes):
@@ -203,20 +206,56 @@ def _effective(weight: Array, weight2: Array, gain: Array, count: Array, effecti
             effective[c, j] = count[c, j] * share
 
 
-def _sums_by_class(X: Array, indicators: Array) -> tuple[Array, Array]:
-    """Return the sums of the deviations from the first row and of their squares, for each indicator."""
-    sums = np.zeros((indicators.shape[1], X.shape[1]))
-    squares, step = np.zeros_like(sums), max(16, _IN_CACHE // X.shape[1])
-    for start in range(0, len(X), step):
-        deviations, part = X[start : start + step] - X[0], indicators[start : start + step].T
-        sums += part @ deviations
-        np.multiply(deviations, deviations, out=deviations)
-        squares += part @ deviations
-    return sums, squares
+@njit()
+def _rows_by_class(codes: Array, first: Array) -> tuple[Array, Array]:
+    """Return where the rows of each class of each target begin in a list, and the list."""
+    at, rows = np.zeros(first[-1] + 1, np.int64), np.empty(codes.size, np.int64)
+    for t in range(len(codes)):
+        for code in codes[t]:
+            at[first[t] + code + 1] += 1
+    for c in range(first[-1]):
+        at[c + 1] += at[c]
+    end = at.copy()
+    for t in range(len(codes)):
+        for i in range(codes.shape[1]):
+            c = first[t] + codes[t, i]
+            rows[end[c]] = i
+            end[c] += 1
+    return at, rows
+
+
+@njit()
+def _sum_targets(X: Array, codes: Array, first: Array, tile: tuple[int, int]) -> tuple[Array, Array, Array]:
+    """Return first row, sums and sums of squares of each class of each target; those of target t begin at first[t].
+
+    Each sum adds the same rows four at a time as in `_add_dense`, so it has the same bits.
+    """
+    (n, n_features), n_classes = X.shape, first[-1]
+    at, by_class = _rows_by_class(codes, first)
+    centre = np.zeros((n_classes, n_features))
+    s1, s2, weight = np.zeros(centre.shape), np.zeros(centre.shape), np.ones(n)
+    for c in range(n_classes):
+        if at[c] < at[c + 1]:
+            for j in range(n_features):
+                centre[c, j] = X[by_class[at[c]], j]
+    for column in range(0, n_features, tile[1]):
+        stop = min(column + tile[1], n_features)
+        place = at[:-1].copy()
+        for row in range(tile[0], n + tile[0], tile[0]):
+            for c in range(n_classes):
+                last = place[c]
+                while last < at[c + 1] and by_class[last] < row:
+                    last += 1
+                if row < n:
+                    last -= (last - place[c]) % 4
+                some, (c0, c1, c2) = by_class[place[c] : last], (centre[c], s1[c], s2[c])
+                _sum_rows(X, some, weight, c0[column:stop], c1[column:stop], c2[column:stop], column)
+                place[c] = last
+    return centre, s1, s2
 
 
 class SharedSums:
-    """Sums of dense rows within the classes of several targets, by two matrix products for all of them.
+    """Sums of dense rows within the classes of several targets, in one pass for all of them.
 
     The moments of each target find theirs within :func:`sharing_sums`.
 
@@ -229,39 +268,35 @@ class SharedSums:
     Examples
     --------
     >>> X, codes = np.array([[1.0, 2.0], [3.0, 6.0], [5.0, 7.0]]), np.array([0, 1, 0])
-    >>> found = SharedSums(X, [codes]).of(X, codes)  # deviations from the first row
-    >>> found[0], found[1]
+    >>> centre, sums, squares = SharedSums(X, [codes]).of(X, codes)
+    >>> sums, squares  # deviations from the first row of the class
     (array([[4., 5.],
-           [2., 4.]]), array([[16., 25.],
-           [ 4., 16.]]))
+           [0., 0.]]), array([[16., 25.],
+           [ 0.,  0.]]))
     """
 
     def __init__(self, X: Array, codes: list[Array]) -> None:
-        self._X, self._codes = X, codes
-        self._n_classes = [int(one.max(initial=0)) + 1 for one in codes]
-        self._found: dict[int, tuple[Array, Array]] = {}
+        self._X, self._codes = X, np.array(codes)
+        self._first = np.cumsum([0, *(int(one.max(initial=0)) + 1 for one in codes)])
+        self._found: dict[int, tuple[Array, Array, Array]] = {}
 
-    def of(self, X: Array, codes: Array) -> tuple[Array, Array] | None:
-        """Return the sums of the deviations from the first row, and of their squares, by class; None for other rows."""
+    def of(self, X: Array, codes: Array) -> tuple[Array, ...] | None:
+        """Return the first row of each class, and the sums of the deviations from it and of their squares.
+
+        None for rows that are not among those of the batch.
+        """
         start, inside = divmod(X.ctypes.data - self._X.ctypes.data, self._X.strides[0])
         stop, same_rows = start + len(X), X.shape[1:] == self._X.shape[1:] and X.strides == self._X.strides
         if inside or not (same_rows and 0 <= start < stop <= len(self._X)):
             return None
-        at = next((t for t, one in enumerate(self._codes) if np.array_equal(one[start:stop], codes)), -1)
+        some = self._codes[:, start:stop]
+        at = next((t for t, one in enumerate(some) if np.array_equal(one, codes)), -1)
         if at < 0:
             return None
         if start not in self._found:
-            offsets = np.cumsum([0, *self._n_classes])
-            indicators = np.zeros((stop - start, offsets[-1]))
-            for one, offset in zip(self._codes, offsets[:-1], strict=True):
-                indicators[np.arange(stop - start), offset + one[start:stop]] = 1.0
-            with np.errstate(
-                invalid="ignore", over="ignore"
-            ):  # rows with NaN or infinity are summed by the caller
-                self._found[start] = _sums_by_class(X, indicators)
-        first = sum(self._n_classes[:at])
-        part = slice(first, first + self._n_classes[at])
-        return self._found[start][0][part], self._found[start][1][part]
+            self._found[start] = _sum_targets(X, some, self._first, _TILE)
+        part = slice(self._first[at], self._first[at + 1])
+        return tuple(found[part] for found in self._found[start])
 
 
 _shared_sums: ContextVar[SharedSums | None] = ContextVar("_shared_sums", default=None)
@@ -269,8 +304,8 @@ _shared_sums: ContextVar[SharedSums | None] = ContextVar("_shared_sums", default
 
 @contextmanager
 def sharing_sums(X: Array, codes: list[Array]) -> Iterator[None]:
-    """Compute the sums of these rows once for all targets within the context; they then differ by rounding."""
-    token = _shared_sums.set(SharedSums(X, codes))
+    """Compute the sums of these rows once for all targets within the context."""
+    token = _shared_sums.set(SharedSums(X, codes) if codes else None)
     try:
         yield
     finally:
@@ -435,17 +470,16 @@ class ClassMoments(FadingState):
     def _add_shared(self, X: Array, codes: Array, weight: Array, gain: Array) -> bool:
         """Add rows whose sums are shared with other targets, if they are finite; return whether it was done."""
         shared = _shared_sums.get()
-        if shared is None or len(weight) or (found := shared.of(X, codes)) is None:
+        if shared is None or len(weight) or (gain != 1.0).any() or (found := shared.of(X, codes)) is None:
             return False
-        sums, squares = found
-        if not (np.isfinite(sums).all() and np.isfinite(squares).all()):
+        centre, s1, s2 = found
+        if not (np.isfinite(s1).all() and np.isfinite(s2).all()):
             return False
-        arrived = gain[: len(sums)] * np.bincount(codes, minlength=len(sums))
+        arrived = np.bincount(codes, minlength=len(centre)).astype(np.float64)
         for c in np.flatnonzero(arrived):
             _absorb(
-                gain[c] * sums[c], gain[c] * squares[c], _NO_WEIGHT, arrived[c], X[0],
-                self._present[c], self._mean[c], self._m2[c],
-            )  # fmt: skip
+                s1[c], s2[c], _NO_WEIGHT, arrived[c], centre[c], self._present[c], self._mean[c], self._m2[c]
+            )
         return True
 
     def _take_present(self, X: Array, codes: Array, weight: Array, gain: Array) -> bool:

@@ -113,7 +113,10 @@ _API = {
     "Save, load and merge": [("tamis", "save load dumps loads freeze merge_tree")],
     "Write a method": [
         ("tamis.base", "RowSelector ColumnSelector CellClassifier"),
-        ("tamis.checks", "check_row_selector check_column_selector check_cell_classifier check_named_model"),
+        (
+            "tamis.checks",
+            "check_row_selector check_column_selector check_cell_classifier check_named_model check_target_model",
+        ),
     ],
 }
 # Modules that are described on one page each.

@@ -644,6 +644,14 @@ class HoldsAMatrix(MeanGap):
         self._extra = np.ma.masked_array([1.0])
 
 
+class IgnoresPrior(MeanGap):
+    """prior"""
+
+    def __init__(self, n_features_to_select: Any = 0.1, shift: float = 0.0, prior: Any = None) -> None:
+        super().__init__(n_features_to_select, shift)
+        self.prior = prior
+
+
 BROKEN = MeanGap.__subclasses__()
 
 

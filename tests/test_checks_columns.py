@@ -141,7 +141,21 @@ class CountsItsReadings(Correlated):
         return super().trace_
 
 
+class RejectsFavourites(Correlated):
+    def __init__(
+        self, threshold: float = 0.3, missing: str = "refuse", trace: str = "all", prior: Any = None
+    ) -> None:
+        super().__init__(threshold, missing, trace)
+        self.prior = prior
+
+    def _consider(self, column: Any) -> Verdicts:
+        if max((self.prior or {None: 1.0}).values()) <= 5.0:
+            return super()._consider(column)
+        return Verdicts.empty(1)
+
+
 FAULTS = {
+    RejectsFavourites: "prior",
     CountsItsReadings: "reading_changes_nothing",
     KeepsReference: "same_data_same_bits leaves_data_alone",
     WritesIntoColumns: "leaves_data_alone",

@@ -180,7 +180,7 @@ class ThreadSafe:
             elif inspect.isfunction(member):
                 setattr(cls, name, _exclusive(member, of_two=name == "merge"))
             elif hasattr(member, "fn"):  # scikit-learn's available_if
-                member.fn = _exclusive(member.fn)
+                member.fn = _exclusive(member.fn, of_two=name == "merge")
 
     def _reject_invalid_state(self) -> None:
         _reject_failed(self)

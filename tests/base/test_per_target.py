@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+from unittest import SkipTest
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,8 +12,18 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import tamis
-from tamis import FIRES, FisherScore, ForwardPartialCorrelation, MutualInformation, PerTarget, TScore
+from tamis import (
+    FIRES,
+    AlphaInvesting,
+    AlphaInvestingPerTarget,
+    FisherScore,
+    ForwardPartialCorrelation,
+    MutualInformation,
+    PerTarget,
+    TScore,
+)
 from tamis.base.per_target import columns_of_targets
+from tamis.checks import target_model_checks
 from tamis.errors import DataError
 
 
@@ -153,7 +166,7 @@ def test_parameters_are_validated():
     X, Y = np.zeros((4, 2)), [[0, 1], [1, 0], [0, 1], [1, 1]]
     with pytest.raises(ValueError, match="selector must be a row selector"):
         PerTarget("t").fit(X, Y)
-    with pytest.raises(ValueError, match="tasks must name the task of each of 2 targets, got 1"):
+    with pytest.raises(ValueError, match="tasks must have an entry for each of 2 targets, got 1"):
         PerTarget(FisherScore(1), tasks=["regression"]).fit(X, Y)
     with pytest.raises(ValueError, match="classes must have an entry for each of 2 targets, got 1"):
         PerTarget(FisherScore(1)).partial_fit(X, Y, classes=[[0, 1]])
@@ -163,3 +176,71 @@ def test_columns_of_targets_keep_their_types():
     columns, names = columns_of_targets([[1, "a", 0.5], [2, "b", 1.0]], 2)
     assert names is None
     assert [column.dtype.kind for column in columns] == ["i", "U", "f"]
+
+
+CHECKED: dict[str, Any] = {
+    **{type(one).__name__: PerTarget(one) for one in (
+        FisherScore(2), MutualInformation(2), FIRES(2), ForwardPartialCorrelation(2, prior={1: 2.0}), tamis.OFS(2),
+    )},
+    "numbers": PerTarget(TScore(2, task="regression")),
+    "columns": AlphaInvestingPerTarget(AlphaInvesting()),
+    "closed": AlphaInvestingPerTarget(AlphaInvesting(model="logistic", rule="closed-e-lond")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "check"),
+    [(name, check) for name, one in CHECKED.items() for check in dict(target_model_checks(one))],
+)
+def test_checks(name, check):
+    try:
+        dict(target_model_checks(CHECKED[name]))[check]()
+    except SkipTest as reason:
+        pytest.skip(str(reason))
+
+
+class LearnsTheFirst(PerTarget):
+    """It learns a target before it validates the next, keeps the features of the first alone, and merges that alone."""
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        if hasattr(self, "selectors_"):
+            self.selectors_[0].partial_fit(X, np.asarray(y)[: len(X), 0])
+        return super().partial_fit(X, y, classes, sample_weight)
+
+    def _get_support_mask(self):
+        return self.support_by_target_[0]
+
+    def merge(self, other):
+        return super().merge(other) if not hasattr(self, "selectors_") else self
+
+    def forget_columns(self, columns):
+        return self
+
+    def widen(self, n_features):
+        return self
+
+
+class BudgetForEach(AlphaInvestingPerTarget):
+    """Each target has a budget of its own, and the shared selection is that of the first."""
+
+    def _share(self):
+        pass
+
+    @property
+    def selected_(self):
+        return self.selectors_[0].selected_[:1]
+
+
+@pytest.mark.parametrize(
+    ("model", "names"),
+    [
+        (LearnsTheFirst(FisherScore(2)), "union rejected_target rows_one_at_a_time merge forgotten_columns"),
+        (LearnsTheFirst(FisherScore(2)), "columns_that_come_later"),
+        (BudgetForEach(AlphaInvesting()), "union one_budget"),
+    ],
+)
+def test_checks_find_what_is_wrong(model, names):
+    checks = dict(target_model_checks(model))
+    for name in names.split():
+        with pytest.raises(AssertionError, match=f"^{name}: "):
+            checks[name]()

@@ -56,7 +56,7 @@ def test_an_error_changes_nothing(rng):
     assert tamis.dumps(model) == before
     model.offer(Y[:, 0] + 0.1 * X[:, 0], "copy")
     assert model.selectors_[0]._rule is model.selectors_[1]._rule
-    with pytest.raises(ValueError, match="models must name the model of each of 2 targets, got 1"):
+    with pytest.raises(ValueError, match="models must have an entry for each of 2 targets, got 1"):
         AlphaInvestingPerTarget(AlphaInvesting(), models=["linear"]).start(Y)
     with pytest.raises(ValueError, match="selector must be an AlphaInvesting"):
         AlphaInvestingPerTarget(tamis.SAOLA()).start(Y)

@@ -6,8 +6,8 @@ itself. The shared selection is the union: a column is acquired, and paid for, o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, get_tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._atomic import atomically
+from tamis._atomic import atomic, atomically
 from tamis._guard import ThreadSafe
 from tamis._shapes import state_error
 from tamis._validation.arrays import Array, Floats, Mask, as_weights
@@ -75,8 +76,60 @@ def is_numeric_target(column: Array) -> bool:
     return column.dtype.kind == "f" and bool((column[np.isfinite(column)] % 1.0 != 0.0).any())
 
 
+class SeveralTargets(ThreadSafe, BaseEstimator):  # type: ignore[misc]
+    """What models with a selector for each target have in common."""
+
+    selector: Any
+    selectors_: list[Any]
+    targets_: list[str]
+
+    def _new_names(self, names: list[str] | None, n_targets: int, parameter: str) -> list[str]:
+        """Return the names of new targets, of which `parameter` has an entry for each."""
+        given = getattr(self, parameter)
+        if given is not None and len(given) != n_targets:
+            raise ValueError(
+                f"{parameter} must have an entry for each of {n_targets} targets, got {len(given)}."
+            )
+        if names is not None and len(set(names)) < n_targets:
+            raise DataError(f"y has two targets of the same name, among {short_repr(names)}: rename one.")
+        return [f"y{at}" for at in range(n_targets)] if names is None else names
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features."""
+        check_is_fitted(self)
+        return int(self.selectors_[0].n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the features, if the rows of a frame were learned; otherwise absent."""
+        check_is_fitted(self)
+        if feature_names(self.selectors_[0]) is None:
+            raise AttributeError("The first rows had no column names.")
+        return np.asarray(self.selectors_[0].feature_names_in_)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        tags.input_tags = get_tags(self.selector).input_tags
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "selectors_")
+
+
+@contextmanager
+def of_target(name: str) -> Iterator[None]:
+    """Name the target in the message of a DataError."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"Target {name!r}: {error}") from None
+
+
 @dataclass(eq=False, repr=False)
-class PerTarget(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class PerTarget(SelectorMixin, SeveralTargets):
     """Selects features for several targets at once with any row selector: for each target, and for all.
 
     Parameters
@@ -194,7 +247,9 @@ class PerTarget(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         rows = X if self.selector.accepts.categories or as_table(X) is not None else as_rows(X)[0]
         columns, names = columns_of_targets(y, rows.shape[0] if hasattr(rows, "shape") else len(rows))
         is_first = forget or not hasattr(self, "selectors_")
-        names = self._names(names, len(columns), is_first)
+        names = (
+            self._new_names(names, len(columns), "tasks") if is_first else self._known_names(names, columns)
+        )
         selectors = (
             [self._new(at, column) for at, column in enumerate(columns)] if is_first else self.selectors_
         )
@@ -204,13 +259,11 @@ class PerTarget(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
             )
         codes = []
         for name, selector, column in zip(names, selectors, columns, strict=True):
-            try:
+            with of_target(name):
                 if is_first:
                     selector._intake.check_target(selector, column)
                 else:
                     codes.append(selector._intake.target_of(selector, column, len(column))[0])
-            except DataError as error:
-                raise DataError(f"Target {name!r}: {error}") from None
         n_bytes = int(getattr(rows, "nbytes", 0))
         atomically(
             self, self._update, selectors, names, rows, columns, codes, classes, sample_weight,
@@ -218,18 +271,10 @@ class PerTarget(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         )  # fmt: skip
         return self
 
-    def _names(self, names: list[str] | None, n_targets: int, is_first: bool) -> list[str]:
-        if is_first:
-            if self.tasks is not None and len(self.tasks) != n_targets:
-                raise ValueError(
-                    f"tasks must name the task of each of {n_targets} targets, got {len(self.tasks)}."
-                )
-            if names is not None and len(set(names)) < n_targets:
-                raise DataError(f"y has two targets of the same name, among {short_repr(names)}: rename one.")
-            return [f"y{at}" for at in range(n_targets)] if names is None else names
-        if n_targets != len(self.targets_) or (names is not None and names != self.targets_):
+    def _known_names(self, names: list[str] | None, columns: list[Array]) -> list[str]:
+        if len(columns) != len(self.targets_) or (names is not None and names != self.targets_):
             raise DataError(
-                f"y has the targets {short_repr(names or n_targets)}, but had {short_repr(self.targets_)} in earlier"
+                f"y has the targets {short_repr(names or len(columns))}, but had {short_repr(self.targets_)} in earlier"
                 " rows: pass the same targets in the same order."
             )
         return self.targets_
@@ -265,6 +310,90 @@ class PerTarget(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
                 selector.partial_fit(X, column, None if classes is None else classes[at], sample_weight)
         self.selectors_, self.targets_ = selectors, names
 
+    @atomic
+    def widen(self, n_features: int) -> Self:
+        """Append features, if the selector supports it; they count as 0 in all rows so far.
+
+        Parameters
+        ----------
+        n_features : int
+            At least the current number of features.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            As :meth:`tamis.base.RowSelector.widen`.
+        """
+        check_is_fitted(self)
+        for one in self.selectors_:
+            one.widen(n_features)
+        return self
+
+    @atomic
+    def forget_columns(self, columns: Any) -> Self:
+        """Reset some features, if the selector supports it; they then count as 0 in all rows so far.
+
+        Parameters
+        ----------
+        columns : array-like of int
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            As :meth:`tamis.base.RowSelector.forget_columns`.
+        """
+        check_is_fitted(self)
+        for one in self.selectors_:
+            one.forget_columns(columns)
+        return self
+
+    @available_if(lambda self: hasattr(self.selector, "merge"))  # type: ignore[untyped-decorator]
+    @atomic
+    def merge(self, other: Self, **how: Any) -> Self:
+        """Add what another model has learned from other rows of the same stream, if the selector can be merged.
+
+        Parameters
+        ----------
+        other : PerTarget
+            With the same targets and columns.
+        **how
+            Of the `merge` of the selector, such as ``when="after"``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError
+            If `other` is no PerTarget.
+        ValueError
+            If its targets, columns or parameters differ.
+        """
+        if type(other) is not type(self):
+            raise TypeError(f"A PerTarget can be merged only with another one, got a {type(other).__name__}.")
+        if not hasattr(other, "selectors_"):
+            return self
+        selectors = vars(self).get("selectors_") or [clone(one) for one in other.selectors_]
+        names = vars(self).get("targets_", other.targets_)
+        if names != other.targets_:
+            raise ValueError(
+                f"The targets are {short_repr(names)} here and {short_repr(other.targets_)} there: merge models of the"
+                " same targets."
+            )
+        for one, theirs in zip(selectors, other.selectors_, strict=True):
+            one.merge(theirs, **how)
+        self.selectors_, self.targets_ = selectors, list(names)
+        return self
+
     # -- read-outs -----------------------------------------------------------------------------------------
 
     @property
@@ -286,24 +415,10 @@ class PerTarget(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return float(mask.sum()) if terms is None else float(terms.total(mask[None])[0])
 
     @property
-    def n_features_in_(self) -> int:
-        """Number of features."""
-        check_is_fitted(self)
-        return self.selectors_[0].n_features_in_
-
-    @property
     def n_seen_(self) -> int:
         """Number of rows learned so far."""
         check_is_fitted(self)
         return self.selectors_[0].n_seen_
-
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """Names of the features, if the first rows had any."""
-        check_is_fitted(self)
-        if feature_names(self.selectors_[0]) is None:
-            raise AttributeError("The first rows had no column names.")
-        return self.selectors_[0].feature_names_in_
 
     def table(self) -> dict[str, NDArray[Any]]:
         """Return which features are selected for which target, one row per feature.
@@ -320,13 +435,3 @@ class PerTarget(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _get_support_mask(self) -> Mask:
         return np.asarray(self.support_by_target_.any(axis=0))
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = tags.target_tags.multi_output = True
-        tags.target_tags.single_output = False
-        tags.input_tags = get_tags(self.selector).input_tags
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "selectors_")

@@ -5,6 +5,7 @@ from tamis.checks.columns import check_column_selector, column_selector_checks
 from tamis.checks.names import check_named_model, named_model_checks
 from tamis.checks.rows import check_row_selector, row_selector_checks
 from tamis.checks.suite import Report
+from tamis.checks.targets import check_target_model, target_model_checks
 
 __all__ = [
     "Report",
@@ -13,7 +14,9 @@ __all__ = [
     "check_column_selector",
     "check_named_model",
     "check_row_selector",
+    "check_target_model",
     "column_selector_checks",
     "named_model_checks",
     "row_selector_checks",
+    "target_model_checks",
 ]

@@ -405,3 +405,27 @@ def _impossible_targets(subject: ColumnSubject) -> None:
             rejects(lambda: subject.new().start(target), what, "y")  # noqa: B023
     for name in ("missing", "trace"):
         rejects(lambda: subject.new(**{name: "other"}).start(y), f"{name}='other'", name, "'other'")  # noqa: B023
+
+
+def _prior(subject: ColumnSubject) -> None:
+    """Equal weights change nothing, a larger weight does not reject a column, and invalid weights are rejected."""
+    if "prior" not in subject.prototype.get_params():
+        skip("the method has no prior weights")
+    X, y = subject.data()
+    try:
+        same = subject.new(prior=dict.fromkeys((f"x{j}" for j in range(7)), 1.0)).fit(X, y)
+    except ValueError as reason:
+        skip(str(reason))
+    subject.compare(
+        same, subject.new().fit(X, y), "a weight of 1 for every column, and no prior", tolerance=1e-9
+    )
+    best = same.selected_[0]
+    for prior in ({best: 50.0}, {int(best[1:]): 50.0}):
+        if best not in (selected := subject.new(prior=prior).fit(X, y).selected_):
+            fail(f"{best} is selected without a prior, but prior={prior} selects {selected}.")
+    for what, prior in (
+        ("a weight of 0", {"x0": 0.0}),
+        ("a weight of NaN", {"x0": np.nan}),
+        ("a list", [1.0] * 7),
+    ):
+        rejects(lambda: subject.new(prior=prior).start(y), what, "prior")  # noqa: B023

@@ -347,6 +347,36 @@ def _several_targets(subject: RowSubject) -> None:
         fail("the shared selection of two targets is not the union of theirs.")
 
 
+def _prior(subject: RowSubject) -> None:
+    """Equal weights change nothing, a weighted copy of a column precedes it, and invalid weights are rejected."""
+    if "prior" not in subject.prototype.get_params():
+        skip("the method has no prior weights")
+    X, y = subject.data()
+    plain = subject.new().partial_fit(X, y)
+    same = subject.new(prior=dict.fromkeys(range(6), 5.0)).partial_fit(X, y)
+    subject.compare(same, plain, "a weight of 5 for every column, and no prior", tolerance=_ROUNDING)
+    if not np.array_equal(same.get_support(), plain.get_support()):
+        fail(
+            f"equal weights select {same.get_support(indices=True)}, and without {plain.get_support(indices=True)}."
+        )
+    X[:, 0] = X[:, 4]
+    for heavy, other in ((0, 4), (4, 0)):
+        kept = subject.new(n_features_to_select=1, prior={heavy: 100.0}).partial_fit(X, y).get_support()
+        if not kept[heavy]:
+            fail(f"column {heavy} has a weight of 100 and is a copy of column {other}, but is not selected.")
+    for what, prior in (
+        ("a weight of 0", {0: 0.0}),
+        ("a weight of NaN", {0: np.nan}),
+        ("a list", [1.0] * 6),
+        ("an unknown column", {"none": 2.0}),
+    ):
+        rejects(lambda: subject.new(prior=prior).partial_fit(X, y), what, "prior")  # noqa: B023
+    frame = table("pandas", X, NAMES)
+    named = subject.new(n_features_to_select=1, prior={NAMES[4]: 100.0}).partial_fit(frame, y)
+    if not np.array_equal(named.get_support(), kept):
+        fail("a weight by the name of a column differs from that by its position.")
+
+
 def takes_frame(subject: RowSubject, library: str) -> None:
     """A frame gives the scores of its values; its column names are returned, in the requested kind of frame."""
     shared.same_as_frame(subject, library)

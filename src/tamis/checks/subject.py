@@ -187,7 +187,8 @@ class RowSubject(Subject):
     def new(self, **parameters: Any) -> Any:
         """Return an unfitted copy with a fixed seed; it selects two features unless it determines the number itself."""
         if self.chooses_count:
-            return super().new()
+            parameters.pop("n_features_to_select", None)
+            return super().new(**parameters)
         return super().new(**{"n_features_to_select": 2, **parameters})
 
     def data(

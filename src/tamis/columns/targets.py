@@ -17,19 +17,16 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils import Tags, get_tags
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import atomically
-from tamis._guard import ThreadSafe
-from tamis._validation import Mask, as_list, as_table, short_repr
+from tamis._validation import Mask, as_list, as_table
 from tamis._validation.parameters import Kind, check_parameters, parameters
 from tamis.base.column_intake import block_of, one_column
 from tamis.base.columns import OfferSnapshot
-from tamis.base.per_target import columns_of_targets
+from tamis.base.per_target import SeveralTargets, columns_of_targets, of_target
 from tamis.columns.alpha_investing import AlphaInvesting
-from tamis.errors import DataError
 
 
 class _Before:
@@ -48,7 +45,7 @@ class _Before:
 
 
 @dataclass(eq=False, repr=False)
-class AlphaInvestingPerTarget(ThreadSafe, BaseEstimator):  # type: ignore[misc]
+class AlphaInvestingPerTarget(SeveralTargets):
     """Selects streaming features for several targets, whose tests share one error budget.
 
     Parameters
@@ -128,22 +125,14 @@ class AlphaInvestingPerTarget(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     def _start(self, y: Any, sample_weight: Any) -> None:
         check_parameters(self)
         columns, names = columns_of_targets(y)
-        if self.models is not None and len(self.models) != len(columns):
-            raise ValueError(
-                f"models must name the model of each of {len(columns)} targets, got {len(self.models)}."
-            )
-        names = [f"y{at}" for at in range(len(columns))] if names is None else names
-        if len(set(names)) < len(names):
-            raise DataError(f"y has two targets of the same name, among {short_repr(names)}: rename one.")
+        names = self._new_names(names, len(columns), "models")
         selectors = []
         for at, (name, column) in enumerate(zip(names, columns, strict=True)):
             one: AlphaInvesting = clone(self.selector)
             if self.models is not None:
                 one.set_params(model=self.models[at])
-            try:
+            with of_target(name):
                 selectors.append(one.start(column, sample_weight))
-            except DataError as error:
-                raise DataError(f"Target {name!r}: {error}") from None
         self.selectors_, self.targets_ = selectors, names
         self._share()
 
@@ -203,22 +192,14 @@ class AlphaInvestingPerTarget(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        atomically(self, self._fit, X, y, sample_weight, from_scratch=True)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         self.start(y, sample_weight).offer_many(X)
         if (table := as_table(X)) is not None:
             for one in self.selectors_:
                 one.feature_names_in_ = np.array(table.texts, dtype=object)
-        return self
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features offered."""
-        check_is_fitted(self)
-        return self.selectors_[0].n_features_in_
-
-    @property
-    def feature_names_in_(self) -> Any:
-        """The names of the columns of a frame; absent otherwise."""
-        return self.selectors_[0].feature_names_in_
 
     @property
     def selected_by_target_(self) -> dict[str, list[str]]:
@@ -238,13 +219,3 @@ class AlphaInvestingPerTarget(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         """The remaining error budget of all targets."""
         check_is_fitted(self)
         return self.selectors_[0].wealth_
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = tags.target_tags.multi_output = True
-        tags.target_tags.single_output = False
-        tags.input_tags = get_tags(self.selector).input_tags
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "selectors_")

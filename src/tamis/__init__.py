@@ -84,6 +84,7 @@ _NAMES = {
     "prequential": "tamis.evaluate.prequential",
     "prequential_by_target": "tamis.evaluate.prequential.targets",
     "recommend": "tamis.evaluate",
+    "recommend_by_target": "tamis.evaluate",
     "run_experiment": "tamis.evaluate.experiment",
     "load_dataset": "tamis.streams.datasets",
     "load_stream": "tamis.streams.named_streams",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import json
 import shlex
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,12 +14,21 @@ import pytest
 import scipy.sparse as sp
 from sklearn.naive_bayes import GaussianNB
 
-from tamis import FIRES, Auto, FisherScore, ForwardPartialCorrelation, Refit, prequential, recommend
+from tamis import (
+    FIRES,
+    Auto,
+    FisherScore,
+    ForwardPartialCorrelation,
+    Refit,
+    prequential,
+    recommend,
+    recommend_by_target,
+)
 from tamis.catalog import find_learner
 from tamis.cli import main
 from tamis.errors import DataError
 from tamis.evaluate.candidates import Candidate, paired
-from tamis.evaluate.recommendation import _smallest
+from tamis.evaluate.recommendation import Recommendation, TargetsRecommendation, _smallest
 
 
 def copies(n: int = 1500) -> tuple[np.ndarray, np.ndarray]:
@@ -340,3 +351,65 @@ def test_numbers_are_compared_by_their_error():
         recommend((X, y))
     with pytest.raises(DataError, match="have the same target"):
         recommend((X, np.ones(1500)), task="regression")
+
+
+def test_the_shared_candidate_is_the_smallest_union_behind_the_best_mean_over_targets():
+    def run(*names):
+        return SimpleNamespace(selected=lambda: list(names), feature_names=list("abcdefgh"))
+
+    def target(small, losses, scale=1.0):
+        everything = dataclasses.replace(candidate("none", 8, 0.2 * scale + NOISE), run=run())
+        auto = dataclasses.replace(candidate("auto", len(small), losses), assigned={}, run=run(*small))
+        own = dataclasses.replace(candidate("fires", 1, everything.losses), run=run("a"))
+        own.assigned["n_features_to_select"] = ord(small[-1])  # so no fixed candidate is common
+        return Recommendation(own, own, [everything, auto, own], {}, {}, 5000, 8, "", scale=scale)
+
+    waves = np.tile([0.03, 0.03, -0.03, -0.028], 13)[:50]
+    good, bad = 0.2 + NOISE, 0.25 + waves
+    same = {"hot": target("ab", good), "dry": target("bc", good)}
+    both = TargetsRecommendation(same)
+    assert {one.selector for one in both.chosen.values()} == {"auto"}
+    assert (both.price, both.selected()) == (3, ["a", "b", "c"])
+    assert both.commands() == ["tamis run FILE --label hot --label dry --selector auto --learner logistic"]
+    # One target loses .05, so .025 in the mean; in units of a target of numbers it may be little.
+    assert TargetsRecommendation({**same, "dry": target("bc", bad)}).chosen["hot"].selector == "none"
+    assert (
+        TargetsRecommendation({**same, "dry": target("bc", 2.05 + waves, 10.0)}).chosen["hot"].selector
+        == "auto"
+    )
+
+
+def test_targets_of_classes_and_of_numbers_get_a_command_each(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(400, 6)).round(2), columns=list("abcdef"))
+    frame["hot"], frame["dry"] = frame.a + frame.b > 0, np.where(frame.b > frame.c, "yes", "no")
+    frame.to_csv(path := tmp_path / "weather.csv", index=False)
+    words = [
+        "recommend",
+        str(path),
+        "--label",
+        "hot",
+        "--label",
+        "dry",
+        "--learner",
+        "nb",
+        "--n-draws",
+        "1",
+        "-q",
+    ]
+    assert main([*words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["targets"] == ["hot", "dry"]
+    assert set(document["by_target"]) == {"hot", "dry"}
+    assert document["price"] == len(document["selected"]) <= 6
+    (command,) = document["commands"]
+    assert command.startswith(f"tamis run {path} --label hot --label dry --selector")
+    assert main([*shlex.split(command)[1:], "-q", "--json", "--baselines", "none"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["selected"] == document["selected"]
+    assert {name: one["shared"]["score"] for name, one in document["by_target"].items()} == {
+        name: one["summary"]["accuracy"] for name, one in again["by_target"].items()
+    }
+    found = recommend_by_target(frame, labels=["hot", "dry"], learner="nb", n_draws=1)
+    assert found.commands()[0].removeprefix("tamis run FILE") == command.removeprefix(f"tamis run {path}")
+    assert "Which selector for 2 targets?" in str(found.report())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,7 +11,8 @@ from tamis.catalog import find_learner
 from tamis.cli.failure import MisuseError
 from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, check_word, command
 from tamis.cli.output import Output, progress
-from tamis.cli.reading import Reading, stream_name
+from tamis.cli.reading import stream_name
+from tamis.cli.run import TargetReading
 from tamis.cli.warm_up import compile_missing
 
 
@@ -22,7 +23,7 @@ def recommend(
     task: str | None = None,
     learner: str = "all",
     n_draws: Annotated[int, typer.Option(min=1)] = 3,
-    reading: Reading,
+    reading: TargetReading,
     report: Annotated[str | None, OUTPUT] = None,
     force: Force = False,
     as_json: AsJSON = False,
@@ -52,6 +53,8 @@ def recommend(
     --------
     `tamis recommend sensors.csv --label state`
 
+    `tamis recommend posts.csv --label python --label sql`
+
     `tamis recommend sensors.csv --label state --max-rows 20000 --learner logistic --report which.html`
     """
     named = None if learner == "all" else find_learner(learner)
@@ -65,21 +68,43 @@ def recommend(
             )
     output = Output(as_json, quiet, report)
     output.check(reading.inputs, force)
-    stream = reading.open(classes=not numbers, quiet=quiet)
+    labels = reading.targets()
+    number_of = {label: task is None and named is None and reading.is_number(label) for label in labels}
+    streams = {
+        label: reading.of(label).open(classes=not (numbers or number_of.get(label)), quiet=quiet)
+        for label in labels or [next(iter(reading.label or ()), None)]
+    }
     if named is None and not numbers:
         compile_missing("recommend", quiet=quiet)
+    from tamis.evaluate.recommendation import Recommendation, TargetsRecommendation
     from tamis.evaluate.recommendation import recommend as compare
 
+    found: dict[str | None, Recommendation] = {}
     with progress(quiet) as show:
-        recommendation = compare(
-            stream,
-            task=task,
-            learner=None if named is None else named.key,
-            max_rows=max_rows,
-            n_draws=n_draws,
-            on_progress=lambda share: show(share, "comparing selectors"),
-        )
-    recommendation.command = f"tamis run {shlex.join(reading.words())}"
+        for label, stream in streams.items():
+            of = f" for {label}" if labels else ""
+            found[label] = compare(
+                stream,
+                task="regression" if number_of.get(label) else task,
+                learner=None if named is None else named.key,
+                max_rows=max_rows,
+                n_draws=n_draws,
+                on_progress=lambda share, of=of: show(
+                    (len(found) + share) / len(streams), f"comparing selectors{of}"
+                ),
+            )
+
+    def run(names: list[str]) -> str:
+        return f"tamis run {shlex.join(reading.of_labels(names).words())}"
+
+    result: Any
+    if labels:
+        result = TargetsRecommendation({label: found[label] for label in labels}, run)
+        closing = "\n".join(result.commands())
+    else:
+        (result,) = found.values()
+        result.command = f"tamis run {shlex.join(reading.words())}"
+        closing = f"{result.command} {result.arguments()}"
     name = reading.dataset or stream_name(str(reading.file))
-    closing = f"{recommendation.command} {recommendation.arguments()}"
-    output.finish(recommendation, title=f"Which selector for {name}?", closing=closing)
+    several = f" and {len(labels)} targets" if labels else ""
+    output.finish(result, title=f"Which selector for {name}{several}?", closing=closing)

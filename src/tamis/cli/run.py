@@ -48,10 +48,42 @@ class TargetReading(Reading):
 
     label: list[str] | None = None  # type: ignore[assignment]
 
+    def targets(self) -> list[str]:
+        """Return the labels, if there are several; otherwise none.
+
+        Raises
+        ------
+        MisuseError
+            If several labels include a position, or the input can be read only once.
+        """
+        names = [*dict.fromkeys(self.label or ())]
+        if len(names) < 2:
+            return []
+        if self.file == "-":
+            raise MisuseError(
+                "Several --label need several passes, but standard input can be read only once: save it to a file."
+            )
+        if positions := [label for label in names if label.removeprefix("-").isdecimal()]:
+            raise MisuseError(
+                f"--label {positions[0]} is a position: several labels are given by their names."
+            )
+        return names
+
     def of(self, label: str | None) -> Reading:
         """Return how to read the rows of one label; the other labels are not features."""
-        drop = [*(self.drop or []), *(one for one in self.label or () if one != label)]
-        return Reading(**{**vars(self), "label": label, "drop": drop or None})
+        return Reading(**vars(self.of_labels([label] if label else [])) | {"label": label})
+
+    def of_labels(self, names: list[str]) -> TargetReading:
+        """Return how to read the rows of some labels; the other labels are not features."""
+        drop = [*(self.drop or []), *(one for one in self.label or () if one not in names)]
+        return TargetReading(**vars(self) | {"label": names, "drop": drop or None})
+
+    def is_number(self, label: str) -> bool:
+        """Return whether a label contains numbers that are not classes."""
+        one = self.of(label)
+        one.check()
+        table = one.table(str(one.file))
+        return table is not None and not one.profile(table, classes=False).classes
 
 
 @command(panel="Evaluation")
@@ -109,8 +141,7 @@ def run(
 
     `zcat big.csv.gz | tamis run - --label -1 --json > result.json`
     """
-    labels: list[Any] = [*dict.fromkeys(reading.label or ())] or [None]
-    if len(labels) > 1:
+    if len(labels := reading.targets()):
         kept_out = {"--checkpoint": checkpoint, "--save": save, "--delayed": delayed}
         if named := [name for name, value in kept_out.items() if value]:
             raise MisuseError(
@@ -118,7 +149,7 @@ def run(
             )
         output = RunOutput(as_json, quiet, report, {"--columns": columns}, {"--out": out})
         return _run_targets(labels, models, options, reading, output, force=force)
-    one = reading.of(labels[0])
+    one = reading.of(next(iter(reading.label or ()), None))
     if one.file == "-" and checkpoint is not None:
         raise MisuseError(
             "--checkpoint cannot resume standard input, which can be read only once: save the rows to a file first."
@@ -154,19 +185,21 @@ def _run_targets(
     from tamis.evaluate.prequential.settings import features_of
     from tamis.evaluate.prequential.targets import TargetsResult
 
-    if reading.file == "-":
-        raise MisuseError(
-            "Several --label need several passes, but standard input can be read only once: save it to a file."
-        )
-    if positions := [label for label in labels if label.removeprefix("-").isdecimal()]:
-        raise MisuseError(f"--label {positions[0]} is a position: several labels are given by their names.")
     output.check(reading.inputs, force)
+    kinds = [
+        replace(models, task="regression")
+        if models.task is None and models.learner is None and reading.is_number(label)
+        else models
+        for label in labels
+    ]
     results = {}
     with alone(*output.folders.values()):
-        for label in labels:
-            one = reading.of(label)
-            stream = one.open(classes=not models.is_regression, quiet=output.quiet, clock=options.clock)
-            chosen = _with_learner(models, one, options, {}, quiet=output.quiet)
+        streams = [
+            reading.of(label).open(classes=not kind.is_regression, quiet=output.quiet, clock=options.clock)
+            for label, kind in zip(labels, kinds, strict=True)
+        ]
+        for label, kind, stream in zip(labels, kinds, streams, strict=True):
+            chosen = _with_learner(kind, reading.of(label), options, {}, quiet=output.quiet, of=f"{label}: ")
             selector, learner = chosen.make(features_of(stream, options)[1])
             results[label] = evaluate(stream, selector, learner, replace(output), options)
             if results[label].settings["interrupted"]:
@@ -193,7 +226,13 @@ def _parse_delayed(given: list[str]) -> dict[str, int]:
 
 
 def _with_learner(
-    models: Models, reading: Reading, options: RunOptions, waits: dict[str, int], *, quiet: bool
+    models: Models,
+    reading: Reading,
+    options: RunOptions,
+    waits: dict[str, int],
+    *,
+    quiet: bool,
+    of: str = "",
 ) -> Models:
     """Choose a learner on the first rows if neither learner nor selector is named; standard input is read once."""
     if models.learner or models.is_regression or reading.file == "-" or models.selector not in (None, "auto"):
@@ -211,7 +250,7 @@ def _with_learner(
     except DataError:  # too few rows to choose by
         return models
     if not quiet:
-        console.print(choice.sentence(), style="dim", markup=False)
+        console.print(of + choice.sentence(), style="dim", markup=False)
     # LightGBM selects better than `auto` does for it (docs/retrained_models.md).
     selects = choice.name == "lightgbm" and not (models.selector or models.select or models.assign)
     return replace(models, learner=choice.name, features="few" if selects else models.features)

@@ -41,7 +41,12 @@ from tamis.evaluate.metrics import (
 )
 from tamis.evaluate.prequential import PrequentialResult, Step, prequential
 from tamis.evaluate.prequential.targets import TargetsResult, prequential_by_target
-from tamis.evaluate.recommendation import Recommendation, recommend
+from tamis.evaluate.recommendation import (
+    Recommendation,
+    TargetsRecommendation,
+    recommend,
+    recommend_by_target,
+)
 
 __all__ = [
     "F1",
@@ -75,6 +80,7 @@ __all__ = [
     "SlidingPrecisionRecall",
     "SlidingStability",
     "Step",
+    "TargetsRecommendation",
     "TargetsResult",
     "detection_rate",
     "detections",
@@ -86,6 +92,7 @@ __all__ = [
     "prequential",
     "prequential_by_target",
     "recommend",
+    "recommend_by_target",
     "recovery",
     "run_experiment",
     "selection_accuracy",

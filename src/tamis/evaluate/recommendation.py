@@ -12,16 +12,18 @@ the blocks of rows. All figures are those of these runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tamis._validation import check_choice, check_number
+from tamis.base.per_target import of_target
 from tamis.catalog import find_learner
 from tamis.errors import DataError, UnknownNameError
 from tamis.evaluate.candidates import Candidate, FirstRows, paired
+from tamis.evaluate.prequential.targets import TargetsResult, streams_of_targets
 from tamis.options import RunOptions
 from tamis.report.charts.chart import Axis, Chart, Line, VerticalLines, axis, limits, trend
 from tamis.report.content import Cell, Code, Remark, Reproduction, Score, Section, Table
@@ -30,7 +32,7 @@ from tamis.report.text import NAME_OF, count, fraction, plural, scientific
 from tamis.streams.leaks import runs_of_labels
 from tamis.streams.named_streams import as_stream
 from tamis.summaries.label_series import LabelSeries
-from tamis.summaries.paired_losses import PairedLosses
+from tamis.summaries.paired_losses import Gaps, PairedLosses
 
 _ROWS = 5000  # to read by default
 # By which the smallest set may be behind the best, including one standard error; of the mean absolute deviation for
@@ -80,6 +82,8 @@ class Recommendation(Result):
         `tamis run` with the options of the stream; those of the recommendation are appended.
     python : str
         The run of the recommendation in Python, on the same rows.
+    scale : float
+        Unit of the losses: the mean absolute deviation of a numeric target, else 1.
     """
 
     chosen: Candidate
@@ -97,6 +101,7 @@ class Recommendation(Result):
     n_draws: int = RunOptions.n_draws
     command: str = "tamis run FILE --label NAME"
     python: str = ""
+    scale: float = 1.0
 
     def __repr__(self) -> str:
         return f"Recommendation({self.arguments()!r}, {self.word} {self._written(self.chosen.score)})"
@@ -351,8 +356,172 @@ def recommend(
     return Recommendation(
         chosen, best, candidates, chosen_run.summary(), curves, first.n_rows, first.n_features, reason, measure,
         chosen_run.verdict(), [*first.leaks(), *chosen_run.remarks()], chosen_run.threshold_note(), n_draws,
-        python=chosen_run.reproduce().python,
+        python=chosen_run.reproduce().python, scale=deviation,
     )  # fmt: skip
+
+
+class TargetsRecommendation(TargetsResult):
+    """The recommendations for several targets of the same features, and the options that serve all of one kind.
+
+    Of the candidates that were run for every target, that is all features and `Auto` with each learner, the shared one
+    is chosen as for a single target, by the mean over targets of the losses (of numbers, in units of their mean
+    absolute deviation); its size is that of the union of the selections.
+
+    Parameters
+    ----------
+    recommendations : dict of str to Recommendation
+        The recommendation of each target alone.
+    command : callable, optional
+        Returns `tamis run` with the options of the stream for some of the targets.
+
+    Attributes
+    ----------
+    recommendations : dict of str to Recommendation
+    chosen : dict of str to Candidate
+        The shared candidate, with its run for each target. Classes and numbers have different ones.
+    price : int
+        Number of features that are selected for any target.
+    """
+
+    def __init__(
+        self,
+        recommendations: Mapping[str, Recommendation],
+        command: Callable[[list[str]], str] = lambda names: " --label ".join(["tamis run FILE", *names]),
+    ) -> None:
+        self.recommendations, self._command_of = dict(recommendations), command
+        self.chosen: dict[str, Candidate] = {}
+        for names in self._groups():
+            self.chosen |= self._shared(names)
+        super().__init__({name: self.chosen[name].run for name in self.recommendations})
+
+    @property
+    def price(self) -> int:
+        """Number of features that are selected for any target."""
+        return len(self.selected())
+
+    def _groups(self) -> list[list[str]]:
+        """Return the targets of classes, and those of numbers."""
+        kinds: dict[bool, list[str]] = {}
+        for name, one in self.recommendations.items():
+            kinds.setdefault(one.measure == "mae", []).append(name)
+        return list(kinds.values())
+
+    def _shared(self, names: list[str]) -> dict[str, Candidate]:
+        """Return the best common candidate for each of some targets."""
+        found = [{one.words(): one for one in self.recommendations[name].candidates} for name in names]
+        common = [words for words in found[0] if all(words in one for one in found)]
+        by_target = [[one[words] for words in common] for one in found]
+        sizes = [
+            len({feature for one in places for feature in one.run.selected() or one.run.feature_names})
+            for places in zip(*by_target, strict=True)
+        ]
+        _, chosen = _choose(by_target, [self.recommendations[name].scale for name in names], sizes)
+        return {name: some[chosen] for name, some in zip(names, by_target, strict=True)}
+
+    def arguments(self) -> dict[str, list[str]]:
+        """Return the recommended options of ``tamis run``, each with its targets."""
+        return {self.chosen[names[0]].words(): names for names in self._groups()}
+
+    def commands(self) -> list[str]:
+        """Return a command for the targets of classes, and one for those of numbers."""
+        return [f"{self._command_of(names)} {words}" for words, names in self.arguments().items()]
+
+    def heading(self) -> str:
+        """Return the question."""
+        return f"Which selector for {len(self.targets)} targets?"
+
+    def verdict(self) -> str:
+        """Return the recommended options, and how many features all targets need."""
+        of_each = self.arguments()
+        parts = [f"{words} for {', '.join(names)}" for words, names in of_each.items()]
+        return f"Recommended: {'; '.join(parts if len(parts) > 1 else of_each)}. {super().verdict()}"
+
+    def tables(self) -> list[Table]:
+        """Return a table of the targets, each alone and with the shared options, and one of the shared selection."""
+        rows: list[list[Cell]] = []
+        for name, alone in self.recommendations.items():
+            shared = self.chosen[name]
+            every = next(
+                one for one in alone.candidates if (one.learner, one.selector) == (shared.learner, "none")
+            )
+            scores = [alone._written(one.score) for one in (every, shared, alone.chosen)]
+            rows.append(
+                [name, alone.word, scores[0], scores[1], count(shared.size), alone.arguments(), scores[2],
+                 count(alone.chosen.size)]
+            )  # fmt: skip
+        heads = [
+            ("", "target"), ("", "measure"), ("n", "all columns"), ("n", "shared options"), ("n", "columns"),
+            ("", "options for it alone"), ("n", "value"), ("n", "columns"),
+        ]  # fmt: skip
+        return [Table("Targets", heads, rows, is_main=True), self.shared_table()]
+
+    def sections(self) -> list[Section]:
+        """Return the commands, and the tables."""
+        return [Section("targets", "Targets", [*map(Code, self.commands()), *self.tables()])]
+
+    def remarks(self) -> list[str]:
+        """Return the reason for each recommendation, and the remarks of its run."""
+        said: list[str] = []
+        for name, one in self.recommendations.items():
+            said += [
+                Remark(f"{name}: {one.reason}", "note"),
+                *(f"{name}: {text}" for text in one.run_remarks),
+            ]
+        return said
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain values: what is shared, and the recommendation of each target."""
+        return {
+            "verdict": self.verdict(), "remarks": self.remarks(), "targets": self.targets, "commands": self.commands(),
+            "selected": self.selected(), "price": self.price,
+            "by_target": {
+                name: one.to_dict() | {"shared": _plain(self.chosen[name])}
+                for name, one in self.recommendations.items()
+            },
+        }  # fmt: skip
+
+
+def recommend_by_target(
+    data: Any, *, labels: Sequence[str] | None = None, **options: Any
+) -> TargetsRecommendation:
+    """Recommend a selector, a number of features and a learner for each of several targets, and for all of them.
+
+    Parameters
+    ----------
+    data : frame, or pair (X, Y)
+        A frame with the columns `labels`, or rows and targets of shape (n_rows, n_targets). A target of numbers that
+        are not whole is a regression.
+    labels : list of str, optional
+        Columns of the frame that are targets; none of them is a feature.
+    **options
+        Of :func:`recommend`: `learner`, `max_rows`, `n_draws`, `on_progress`.
+
+    Returns
+    -------
+    TargetsRecommendation
+
+    Raises
+    ------
+    DataError
+        As :func:`recommend`, with the name of the target.
+    ValueError
+        If a label is not a column of the frame, or `labels` is missing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> frame = pd.DataFrame(rng.normal(size=(1500, 8)), columns=list("abcdefgh"))
+    >>> frame["hot"], frame["dry"] = frame.a + frame.b > 0, frame.b - frame.c > 0
+    >>> result = recommend_by_target(frame, labels=["hot", "dry"], learner="naive-bayes", n_draws=1)
+    >>> result.commands(), result.selected()
+    (['tamis run FILE --label hot --label dry --selector auto --learner naive-bayes'], ['a', 'b', 'c'])
+    """
+    found = {}
+    for name, stream, own in streams_of_targets(data, labels):
+        with of_target(name):
+            found[name] = recommend(stream, **{**own, **options})
+    return TargetsRecommendation(found)
 
 
 def _fixed(auto: Any) -> tuple[dict[str, list[tuple[int, float]]], tuple[str, dict[str, Any]] | None]:
@@ -387,23 +556,47 @@ def _fixed(auto: Any) -> tuple[dict[str, list[tuple[int, float]]], tuple[str, di
 
 
 def _smallest(candidates: list[Candidate], scale: float = 1.0) -> tuple[Candidate, Candidate]:
-    """Return the best candidate, and the smallest of the same learner that is behind it by at most the tolerance.
+    """Return the best candidate, and the smallest of the same learner that is behind it by at most the tolerance."""
+    best, chosen = _choose([candidates], [scale], [one.size for one in candidates])
+    return candidates[best], candidates[chosen]
 
+
+def _choose(by_target: list[list[Candidate]], scales: list[float], sizes: list[int]) -> tuple[int, int]:
+    """Return the places of the best candidate, and of the smallest that is behind it by at most the tolerance.
+
+    Losses, differences and their errors are means over the targets, as if the errors of all were the same ones.
     The best of many candidates leads partly by chance. So another learner than the best one of all features, which a
     run without options chooses, must be ahead of it by two standard errors.
     """
-    best = min(candidates, key=lambda one: one.loss)
-    every = min((one for one in candidates if one.selector == "none"), key=lambda one: one.loss, default=best)
-    same = [one for one in candidates if one.learner == every.learner]
-    usual = min(same, key=lambda one: one.loss)
-    gap, error = paired([best, usual]).behind(0, in_order=True)
-    if gap[1] > _SURE * error[1]:
-        same = [one for one in candidates if one.learner == best.learner]
+    first = by_target[0]
+    loss = np.mean(
+        [[one.loss / scale for one in some] for some, scale in zip(by_target, scales, strict=True)], axis=0
+    )
+
+    def behind(places: list[int], reference: int) -> Gaps:
+        gap, error = 0.0, 0.0
+        for some, scale in zip(by_target, scales, strict=True):
+            one = paired([some[i] for i in places]).behind(reference, in_order=True)
+            gap, error = gap + one.gap / scale, error + one.error / scale
+        return Gaps(gap / len(scales), error / len(scales))
+
+    def of_learner(place: int) -> list[int]:
+        return [at for at, one in enumerate(first) if one.learner == first[place].learner]
+
+    best = int(np.argmin(loss))
+    every = min(
+        (at for at, one in enumerate(first) if one.selector == "none"), key=loss.__getitem__, default=best
+    )
+    same = of_learner(every)
+    usual = min(same, key=loss.__getitem__)
+    ahead = behind([best, usual], 0)
+    if ahead.gap[1] > _SURE * ahead.error[1]:
+        same = of_learner(best)
     else:
         best = usual
-    is_near = paired(same).behind(same.index(best), in_order=True).within(_TOLERANCE * scale)
-    near = [one for one, is_good in zip(same, is_near, strict=True) if is_good]
-    return best, min(near, key=lambda one: (one.size, one.loss))
+    is_near = behind(same, same.index(best)).within(_TOLERANCE)
+    near = [at for at, is_good in zip(same, is_near, strict=True) if is_good]
+    return best, min(near, key=lambda at: (sizes[at], loss[at]))
 
 
 def _reason(chosen: Candidate, best: Candidate, measure: str, first: FirstRows) -> str:

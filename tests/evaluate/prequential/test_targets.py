@@ -94,6 +94,30 @@ def test_the_command_takes_several_labels(frame, tmp_path, capsys):
     assert (tmp_path / "results" / "dry").is_dir()
 
 
+def test_the_command_takes_classes_and_numbers(frame, tmp_path, capsys):
+    with_price = frame.assign(price=(frame.d * 1.5 + 0.1 * frame.e).round(3))
+    with_price.to_csv(path := tmp_path / "weather.csv", index=False)
+    words = [
+        "run",
+        str(path),
+        "--label",
+        "hot",
+        "--label",
+        "price",
+        "--selector",
+        "none",
+        "--max-rows",
+        "300",
+        "-q",
+    ]
+    assert main([*words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    measured = {name: one["summary"] for name, one in document["by_target"].items()}
+    assert "accuracy" in measured["hot"]
+    assert "mae" in measured["price"]
+    assert len(document["selected"]) == 9  # without a selector, all are needed: dry too
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ class TargetsResult(Result):
         self.feature_names = list(
             dict.fromkeys(name for one in results.values() for name in one.feature_names)
         )
-        kept = [set(one.selected()) for one in results.values()]
+        kept = [set(one.selected() or one.feature_names) for one in results.values()]  # no selector: all
         self.support_by_target: Mask = np.array(
             [[name in some for name in self.feature_names] for some in kept]
         )
@@ -69,7 +69,7 @@ class TargetsResult(Result):
             values += [total.get(f"{kind}_gain", np.nan) for kind in ("all", "frozen")] + [
                 total["n_selected"]
             ]
-            cells = ["-" if np.isnan(value) else f"{round(value, 4):.4g}" for value in values]
+            cells = ["-" if np.isnan(value) else f"{round(value, 4) + 0.0:.4g}" for value in values]
             rows.append([name, measure, *cells])
         heads = [
             ("", "target"),
@@ -79,16 +79,17 @@ class TargetsResult(Result):
             ("n", "over frozen"),
             ("n", "features"),
         ]
+        return [Table("Targets", heads, rows, is_main=True), self.shared_table()]
+
+    def shared_table(self) -> Table:
+        """Return a table of the shared selection: for which targets each feature is selected."""
         by_use = np.argsort(-self.support_by_target.sum(axis=0), kind="stable").tolist()
         shared = [
             [self.feature_names[j], ", ".join(np.array(self.targets)[self.support_by_target[:, j]].tolist())]
             for j in by_use
             if self.support_by_target[:, j].any()
         ]
-        return [
-            Table("Targets", heads, rows, is_main=True),
-            Table("Shared selection", [("", "feature"), ("long", "selected for")], shared, is_main=True),
-        ]
+        return Table("Shared selection", [("", "feature"), ("long", "selected for")], shared, is_main=True)
 
     def remarks(self) -> list[str]:
         """Return the verdict of each target."""
@@ -160,6 +161,29 @@ def prequential_by_target(
     >>> result.selected(), result.support_by_target.sum(axis=1)
     (['a', 'b', 'c'], array([2, 2]))
     """
+    results = {}
+    for name, stream, own in streams_of_targets(data, labels):
+        one, model = (None if given is None else clone(given) for given in (selector, learner))
+        results[name] = prequential(stream, one, model, **{**own, **options})
+    return TargetsResult(results)
+
+
+def streams_of_targets(
+    data: Any, labels: Sequence[str] | None = None
+) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    """Yield the name of each target, a stream of the features with this target alone, and its keywords.
+
+    Parameters
+    ----------
+    data : frame, or pair (X, Y)
+    labels : list of str, optional
+        Columns of the frame that are targets.
+
+    Raises
+    ------
+    ValueError
+        If a label is not a column of the frame, or `labels` is missing.
+    """
     if isinstance(data, tuple):
         columns, names = columns_of_targets(data[1], len(data[1]))
         names = names or [f"y{at}" for at in range(len(columns))]
@@ -181,10 +205,5 @@ def prequential_by_target(
             (table.take(sorted([*features, place])).native, {"label": name})
             for name, place in zip(names, places, strict=True)
         ]
-    results = {}
     for name, column, (stream, own) in zip(names, columns, parts, strict=True):
-        if is_numeric_target(column):
-            own = {"task": "regression", **own}
-        one, model = (None if given is None else clone(given) for given in (selector, learner))
-        results[name] = prequential(stream, one, model, **{**own, **options})
-    return TargetsResult(results)
+        yield name, stream, own | ({"task": "regression"} if is_numeric_target(column) else {})

@@ -26,6 +26,7 @@ from tamis.columns.online_fdr import RULES, make_rule
 TARGET = 0.1
 STRENGTHS = (1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
 CORRELATIONS = (0.0, 0.3, 0.5, 0.7, 0.9)
+_MARKERS = "osDd^v<>PxX*h8"  # one for each rule
 
 
 def shares(rejected: np.ndarray, true: np.ndarray) -> tuple[float, float]:
@@ -64,18 +65,17 @@ def draw(strengths: dict[str, np.ndarray], correlations: dict[str, np.ndarray], 
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(2, 2, figsize=(9, 6.4), layout="constrained")
-    markers = "osDd^v<>PxX"
     for column, (xs, by_rule, label) in enumerate(
         (
             (STRENGTHS, strengths, "strength of the signals, mu"),
             (CORRELATIONS, correlations, "correlation of neighbours, rho"),
         )
     ):
-        for marker, (rule, values) in zip(markers, by_rule.items(), strict=True):
+        for at, (rule, values) in enumerate(by_rule.items()):
+            # Ten colours, then the same with dashes.
+            style = {"marker": _MARKERS[at], "color": f"C{at % 10}", "linestyle": "--" if at >= 10 else "-"}
             for row in range(2):
-                axes[row, column].plot(
-                    xs, values[:, row], marker=marker, markersize=4, linewidth=1.2, label=rule
-                )
+                axes[row, column].plot(xs, values[:, row], markersize=4, linewidth=1.2, label=rule, **style)
         axes[0, column].axhline(TARGET, color="black", linestyle="--", linewidth=1)
         axes[0, column].set_title(("independent p-values", "features of a linear model")[column])
         axes[1, column].set_ylim(0.0, 1.02)

@@ -423,9 +423,9 @@ def _prior(subject: ColumnSubject) -> None:
     for prior in ({best: 50.0}, {int(best[1:]): 50.0}):
         if best not in (selected := subject.new(prior=prior).fit(X, y).selected_):
             fail(f"{best} is selected without a prior, but prior={prior} selects {selected}.")
-    for what, prior in (
+    for what, invalid in (
         ("a weight of 0", {"x0": 0.0}),
         ("a weight of NaN", {"x0": np.nan}),
         ("a list", [1.0] * 7),
     ):
-        rejects(lambda: subject.new(prior=prior).start(y), what, "prior")  # noqa: B023
+        rejects(lambda: subject.new(prior=invalid).start(y), what, "prior")  # noqa: B023

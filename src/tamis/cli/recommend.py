@@ -68,7 +68,7 @@ def recommend(
             )
     output = Output(as_json, quiet, report)
     output.check(reading.inputs, force)
-    labels = reading.targets()
+    labels: list[Any] = reading.targets()
     number_of = {label: task is None and named is None and reading.is_number(label) for label in labels}
     streams = {
         label: reading.of(label).open(classes=not (numbers or number_of.get(label)), quiet=quiet)
@@ -82,16 +82,18 @@ def recommend(
     found: dict[str | None, Recommendation] = {}
     with progress(quiet) as show:
         for label, stream in streams.items():
-            of = f" for {label}" if labels else ""
+            before, of = len(found), f" for {label}" if labels else ""
+
+            def share_of_all(share: float, before: int = before, of: str = of) -> None:
+                show((before + share) / len(streams), f"comparing selectors{of}")
+
             found[label] = compare(
                 stream,
                 task="regression" if number_of.get(label) else task,
                 learner=None if named is None else named.key,
                 max_rows=max_rows,
                 n_draws=n_draws,
-                on_progress=lambda share, of=of: show(
-                    (len(found) + share) / len(streams), f"comparing selectors{of}"
-                ),
+                on_progress=share_of_all,
             )
 
     def run(names: list[str]) -> str:

@@ -574,7 +574,7 @@ def _choose(by_target: list[list[Candidate]], scales: list[float], sizes: list[i
     )
 
     def behind(places: list[int], reference: int) -> Gaps:
-        gap, error = 0.0, 0.0
+        gap, error = np.zeros((2, len(places)))
         for some, scale in zip(by_target, scales, strict=True):
             one = paired([some[i] for i in places]).behind(reference, in_order=True)
             gap, error = gap + one.gap / scale, error + one.error / scale

@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 
 import tamis
 from tamis.adapters import spark as adapter
-from tamis.adapters.spark import file_rows, jobs
+from tamis.adapters.spark import arrow_rows, jobs
 from tamis.adapters.spark.selection import ForwardOnce
 
 PARTS = 8
@@ -93,7 +93,7 @@ def with_spark(folder: str, cores: int, routes: list[str]) -> None:
         for name, selector in SELECTORS.items():
             for size in ("all", "few", "all"):
                 n_bytes = sum(path.stat().st_size for path in Path(folder, size).iterdir())
-                file_rows._PART_BYTES = n_bytes // PARTS  # both workers have work
+                arrow_rows._PART_BYTES = n_bytes // PARTS  # both workers have work
                 rows = rows_of(route, f"{folder}/{size}")
                 began, start = cpu_seconds(), perf_counter()
                 adapter.screen(rows, "y", selector)

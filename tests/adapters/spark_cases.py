@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import tamis
-from tamis.adapters.spark import StreamingScreen, file_rows, jobs, recommend, screen, select, transform
+from tamis.adapters.spark import StreamingScreen, arrow_rows, jobs, recommend, screen, select, transform
 from tamis.adapters.spark.sources import FrameRows, plain_files
 from tamis.errors import DataError, StreamError
 
@@ -521,7 +521,7 @@ def wide_rows(n=2000):
 
 
 def test_select_in_two_passes_also_where_a_worker_is_killed(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(file_rows, "_PART_BYTES", 100_000)
+    monkeypatch.setattr(arrow_rows, "_PART_BYTES", 100_000)
     frame = wide_rows()
     frame.to_parquet(tmp_path / "rows.parquet", row_group_size=400)
     got = select(tmp_path / "rows.parquet", "y", candidates=10)
@@ -557,7 +557,7 @@ def test_select_in_two_passes_also_where_a_worker_is_killed(spark, tmp_path, mon
 
 
 def test_recommend_on_a_sample_of_every_class_and_period(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(file_rows, "_PART_BYTES", 50_000)
+    monkeypatch.setattr(arrow_rows, "_PART_BYTES", 50_000)
     frame = wide_rows().assign(x0=np.arange(2000.0))
     frame.to_parquet(tmp_path / "rows.parquet", row_group_size=300)
     seen = {}
@@ -621,12 +621,12 @@ def test_a_relative_folder_has_files_with_absolute_paths(tmp_path, monkeypatch):
     (tmp_path / "rows").mkdir()
     (tmp_path / "rows" / "0.csv").write_text("x,y\n1,a\n")
     monkeypatch.chdir(tmp_path)
-    assert file_rows.list_files("rows") == [(str(tmp_path / "rows" / "0.csv"), 8)]
+    assert arrow_rows.list_files("rows") == [(str(tmp_path / "rows" / "0.csv"), 8)]
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 def test_files_are_read_by_the_workers(spark, frame, tmp_path, monkeypatch, suffix):
-    monkeypatch.setattr(file_rows, "_PART_BYTES", 10_000)  # several partitions, and shares of a file
+    monkeypatch.setattr(arrow_rows, "_PART_BYTES", 10_000)  # several partitions, and shares of a file
     folder = tmp_path / "rows.and.more"
     (folder / "_hidden").mkdir(parents=True)
     (folder / "_hidden" / "x.parquet").write_bytes(b"none of ours")
@@ -638,7 +638,7 @@ def test_files_are_read_by_the_workers(spark, frame, tmp_path, monkeypatch, suff
         else:
             table = pa.Table.from_pandas(frame.iloc[rows], preserve_index=False)
             pq.write_table(table, path, row_group_size=150)
-    parts = file_rows.split_files(file_rows.list_files(folder))
+    parts = arrow_rows.split_files(arrow_rows.list_files(folder))
     assert len(parts) >= 3
     selector = tamis.Screening(2, scores=["t", "mi"], dependence="independent")
     one = clone(selector).fit(frame[NAMES], frame["y"])

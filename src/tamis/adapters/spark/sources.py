@@ -15,14 +15,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from tamis._validation import short_repr
-from tamis.adapters.spark.arrow_rows import batches, vectors_to_arrow
-from tamis.adapters.spark.file_rows import (
-    arrow_schema,
-    first_rows,
-    list_files,
-    needed_columns,
-    split_files,
-)
+from tamis.adapters.spark import arrow_rows
 from tamis.errors import DataError
 
 _PARQUET = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
@@ -104,7 +97,7 @@ class FrameRows:
 
     @property
     def _rows(self) -> Any:
-        needed = needed_columns(self.columns)
+        needed = arrow_rows.needed_columns(self.columns)
         # `select` with Column objects takes seconds for 10,000 of them.
         return (
             self._df if set(needed) == set(self._df.columns) else self._df.selectExpr(*map(_quoted, needed))
@@ -112,7 +105,9 @@ class FrameRows:
 
     def files(self) -> list[tuple[str, int]] | None:
         """Return the files, and their sizes, if the workers can read the same rows from them; None otherwise."""
-        return None if self.columns["vector"] else plain_files(self._df, needed_columns(self.columns))
+        return (
+            None if self.columns["vector"] else plain_files(self._df, arrow_rows.needed_columns(self.columns))
+        )
 
     def first(self, n_rows: int) -> Iterator[tuple[Any, Any, Any]]:
         """Yield features, labels and weights of the first rows."""
@@ -123,8 +118,10 @@ class FrameRows:
             values: dict[str, Any] = dict(zip(frame.columns, map(list, zip(*rows, strict=True)), strict=True))
             if self.columns["vector"]:
                 name = self.columns["features"][0]
-                values[name] = vectors_to_arrow(values[name])
-            yield from batches(pa.RecordBatch.from_pydict(values), {**self.columns, "single": False})
+                values[name] = arrow_rows.vectors_to_arrow(values[name])
+            yield from arrow_rows.batches(
+                pa.RecordBatch.from_pydict(values), {**self.columns, "single": False}
+            )
 
     def map(self, function: Any, schema: str) -> Any:
         """Return the output of a function for `mapInArrow` for each partition."""
@@ -135,23 +132,23 @@ class FileRows:
     """Rows of files; a worker receives the number of its partition and reads the files."""
 
     def __init__(self, files: list[tuple[str, int]], columns: dict[str, Any], session: Any) -> None:
-        self.columns, self.session = {**columns, "parts": split_files(files)}, session
+        self.columns, self.session = {**columns, "parts": arrow_rows.split_files(files)}, session
 
     @classmethod
     def of_paths(cls, source: Any, label: str, features: Any, weight: str | None) -> FileRows:
         """Return the rows of a path, or of a list of paths."""
         from pyspark.sql import SparkSession
 
-        files = list_files(source)
-        kinds = arrow_schema(files[0][0])
+        files = arrow_rows.list_files(source)
+        kinds = arrow_rows.arrow_schema(files[0][0])
         said = {name: str(kind) for name, kind in kinds.items()}
         columns = _columns(repr(files[0][0]), said, set(), label, features, weight)
         return cls(files, columns, SparkSession.builder.getOrCreate())
 
     def first(self, n_rows: int) -> Iterator[tuple[Any, Any, Any]]:
         """Yield features, labels and weights of the first rows."""
-        for batch in first_rows(self.columns["parts"], self.columns, n_rows):
-            yield from batches(batch, self.columns)
+        for batch in arrow_rows.first_rows(self.columns["parts"], self.columns, n_rows):
+            yield from arrow_rows.batches(batch, self.columns)
 
     def map(self, function: Any, schema: str) -> Any:
         """Return the output of a function for `mapInArrow` for each partition."""

@@ -17,8 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import tamis
-from tamis.adapters.spark.arrow_rows import batches, labels_of
-from tamis.adapters.spark.file_rows import read_part
+from tamis.adapters.spark.arrow_rows import batches, labels_of, read_part
 from tamis.errors import DataError, TamisError
 from tamis.merging import merge_tree
 from tamis.persistence import dumps, loads

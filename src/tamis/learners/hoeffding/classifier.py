@@ -15,8 +15,8 @@ from tamis.learners.dense_rows import DenseRowClassifier
 from tamis.learners.hoeffding.categories import Categories
 from tamis.learners.hoeffding.leaves import GIVEN
 from tamis.learners.hoeffding.nodes import Pools
+from tamis.learners.hoeffding.records import require
 from tamis.learners.hoeffding.splits import SplitOptions
-from tamis.learners.hoeffding.validation import require
 
 LEAVES = ("majority", "nb", "nb-adaptive")  # in the order of their codes
 

@@ -40,8 +40,7 @@ from tamis.learners.hoeffding import members as tables
 from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
 from tamis.learners.hoeffding.member import NOTHING, WARNING, Member, Sampling
 from tamis.learners.hoeffding.nodes import Pools, State
-from tamis.learners.hoeffding.records import Node, importances, node_records
-from tamis.learners.hoeffding.validation import require
+from tamis.learners.hoeffding.records import Node, importances, node_records, require
 from tamis.learners.subsets import COUNT_OR_FRACTION, resolve_max_features
 
 

@@ -44,8 +44,8 @@ from tamis.learners.hoeffding.nodes import (
     shapes_of_pools,
     walk,
 )
+from tamis.learners.hoeffding.records import check_trees, require
 from tamis.learners.hoeffding.splits import SplitOptions, add_branch, features_in_use, split
-from tamis.learners.hoeffding.validation import check_trees, require
 
 NOTHING, WARNING, DRIFT = range(3)  # event after the last row
 

@@ -42,8 +42,8 @@ from tamis.learners.hoeffding.nodes import (
     new_leaf,
     queue_change,
 )
+from tamis.learners.hoeffding.records import check_trees, require
 from tamis.learners.hoeffding.splits import SplitOptions, best_split, split_weights, update_statistics
-from tamis.learners.hoeffding.validation import check_trees, require
 
 OPERATORS = ("<=", ">", "==", "!=")
 AT_MOST, ABOVE, EQUAL, NOT_EQUAL = range(4)

@@ -53,8 +53,8 @@ from tamis.learners.hoeffding.nodes import (
     shapes_of_pools,
     walk,
 )
+from tamis.learners.hoeffding.records import check_trees
 from tamis.learners.hoeffding.splits import SplitOptions, split
-from tamis.learners.hoeffding.validation import check_trees
 
 _SMOOTHING = 0.001  # e
 _CLOCK_AFTER_DRIFT = 10.0  # n

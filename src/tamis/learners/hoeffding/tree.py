@@ -43,9 +43,8 @@ from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
 from tamis.learners.hoeffding.learning import find_leaves, learn, predict_votes
 from tamis.learners.hoeffding.leaves import MAJORITY
 from tamis.learners.hoeffding.nodes import Link, Pools, State, shapes_of_pools
-from tamis.learners.hoeffding.records import Node, importances, node_records
+from tamis.learners.hoeffding.records import Node, check_trees, importances, node_records
 from tamis.learners.hoeffding.splits import SplitOptions
-from tamis.learners.hoeffding.validation import check_trees
 
 _NO_GUESSES = np.zeros(0, dtype=np.int64)
 

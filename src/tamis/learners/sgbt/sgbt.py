@@ -43,7 +43,7 @@ from tamis._validation import Array, Floats, Ints
 from tamis._validation.parameters import SEED, integer, number, parameter
 from tamis.drift.adwin import STATE_SIZE, check_windows
 from tamis.learners.dense_rows import LARGEST, DenseRowClassifier
-from tamis.learners.hoeffding.validation import require
+from tamis.learners.hoeffding.records import require
 from tamis.learners.sgbt import trees
 from tamis.learners.subsets import COUNT_OR_FRACTION, resolve_max_features
 

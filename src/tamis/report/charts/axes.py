@@ -11,19 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tamis.report.charts.chart import (
-    Band,
-    Bars,
-    Chart,
-    Floats,
-    HeatStrip,
-    Line,
-    Mark,
-    Points,
-    VerticalLines,
-    thin,
-    thin_band,
-)
+from tamis.report.charts import chart as charts
 from tamis.report.text import shorten
 
 if TYPE_CHECKING:
@@ -64,27 +52,27 @@ def plain_text(words: str, at_most: int = 24) -> str:
     return shorten(words, at_most).replace("$", r"\$").lstrip("_") or "?"
 
 
-def draw_stacked(charts: Sequence[Chart]) -> Figure:
+def draw_stacked(stacked: Sequence[charts.Chart]) -> Figure:
     """Draw charts one below the other; they share the horizontal axis if it is the same."""
-    heights = [_height(chart) for chart in charts]
-    figure = new_figure(8, sum(heights) + 0.5 + 0.35 * len(charts))
-    is_shared = len({(chart.x.low, chart.x.high, chart.x.unit) for chart in charts}) == 1
-    panels = figure.subplots(len(charts), 1, sharex=is_shared, height_ratios=heights, squeeze=False)[:, 0]
-    for chart, axes in zip(charts, panels, strict=True):
+    heights = [_height(chart) for chart in stacked]
+    figure = new_figure(8, sum(heights) + 0.5 + 0.35 * len(stacked))
+    is_shared = len({(chart.x.low, chart.x.high, chart.x.unit) for chart in stacked}) == 1
+    panels = figure.subplots(len(stacked), 1, sharex=is_shared, height_ratios=heights, squeeze=False)[:, 0]
+    for chart, axes in zip(stacked, panels, strict=True):
         draw(axes, chart)
-        if chart is charts[-1] or not is_shared:
+        if chart is stacked[-1] or not is_shared:
             axes.set_xlabel(chart.x.unit)
     return figure
 
 
-def _height(chart: Chart) -> float:
+def _height(chart: charts.Chart) -> float:
     """Return the height in inches."""
     if chart.y is None:
         return max(1.0, (0.011 if chart.row_height else 0.2) * max(chart.row_height, 1) * len(chart.rows))
     return 2.4 if "wide" in chart.shape else 1.6 if "low" in chart.shape else 2.0
 
 
-def draw(axes: Axes, chart: Chart) -> None:
+def draw(axes: Axes, chart: charts.Chart) -> None:
     """Draw a chart with its title, ticks and legend."""
     axes.set_title(plain_text(chart.title, 60), loc="left")
     axes.spines[["top", "right"]].set_visible(False)
@@ -109,24 +97,24 @@ def draw(axes: Axes, chart: Chart) -> None:
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=8, borderaxespad=0)
 
 
-def _draw_mark(axes: Axes, mark: Mark, chart: Chart, zorder: float) -> None:
-    if isinstance(mark, Line):
+def _draw_mark(axes: Axes, mark: charts.Mark, chart: charts.Chart, zorder: float) -> None:
+    if isinstance(mark, charts.Line):
         _draw_line(axes, mark, chart, zorder)
-    elif isinstance(mark, Points):
+    elif isinstance(mark, charts.Points):
         low, high = sorted((chart.vertical.low, chart.vertical.high))
         axes.scatter(
             mark.x, np.clip(mark.y, low, high), s=4 if mark.is_small else 14, color=_COLOURS[mark.style - 1],
             label=_label(mark), linewidths=0, clip_on=False, zorder=zorder,
         )  # fmt: skip
-    elif isinstance(mark, Band):
-        band = thin_band(mark.x, mark.low, mark.high)
+    elif isinstance(mark, charts.Band):
+        band = charts.thin_band(mark.x, mark.low, mark.high)
         colour = _COLOURS[mark.style - 1]
         axes.fill_between(*band, color=colour, alpha=0.15, linewidth=0, label=_label(mark), zorder=zorder)
-    elif isinstance(mark, Bars):
+    elif isinstance(mark, charts.Bars):
         axes.stairs(mark.heights, mark.edges, fill=True, color=_COLOURS[mark.style - 1], label=_label(mark))
-    elif isinstance(mark, HeatStrip):
+    elif isinstance(mark, charts.HeatStrip):
         _draw_strip(axes, mark, zorder)
-    elif isinstance(mark, VerticalLines):
+    elif isinstance(mark, charts.VerticalLines):
         for at in mark.at:
             axes.axvline(at, color=_QUIET, linewidth=0.8, linestyle=":", zorder=zorder)
     else:
@@ -134,8 +122,8 @@ def _draw_mark(axes: Axes, mark: Mark, chart: Chart, zorder: float) -> None:
         axes.vlines(mark.at, rows - 0.25, rows + 0.25, color=_QUIET, linestyle=":", label=mark.name)
 
 
-def _draw_line(axes: Axes, mark: Line, chart: Chart, zorder: float) -> None:
-    at, values = thin(mark.x, mark.y)
+def _draw_line(axes: Axes, mark: charts.Line, chart: charts.Chart, zorder: float) -> None:
+    at, values = charts.thin(mark.x, mark.y)
     values = np.clip(values, chart.vertical.low, chart.vertical.high)  # as on a page
     axes.plot(
         at, values, color=_COLOURS[mark.style - 1], linestyle=_DASHES[mark.style - 1], zorder=zorder,
@@ -144,7 +132,7 @@ def _draw_line(axes: Axes, mark: Line, chart: Chart, zorder: float) -> None:
     )  # fmt: skip
 
 
-def _draw_strip(axes: Axes, mark: HeatStrip, zorder: float) -> None:
+def _draw_strip(axes: Axes, mark: charts.HeatStrip, zorder: float) -> None:
     n_rows, _ = mark.pixels.shape
     if not n_rows:
         axes.text(0.5, 0.5, "nothing was selected", transform=axes.transAxes, ha="center", va="center")
@@ -193,7 +181,7 @@ def check_picture(path: str | os.PathLike[str]) -> None:
     new_figure(1, 1)
 
 
-def plot_ranking(names: Sequence[str], scores: dict[str, Floats], title: str = "") -> Figure:
+def plot_ranking(names: Sequence[str], scores: dict[str, charts.Floats], title: str = "") -> Figure:
     """Draw the scores of some features as bars, the first feature on top; one panel for each score.
 
     Parameters

@@ -244,12 +244,7 @@ class RunOptions:
     ] = 1000
     checkpoint: Annotated[
         str | os.PathLike[str] | None,
-        Option(
-            "path-like",
-            accepts=_is_path,
-            description="a path",
-            is_setting=False,
-        ),
+        Option("path-like", accepts=_is_path, description="a path", is_setting=False),
     ] = None
     checkpoint_every: Annotated[
         int, Option(least=1, help="Number of steps between checkpoints.", is_setting=False)

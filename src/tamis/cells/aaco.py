@@ -454,12 +454,7 @@ class AACO(BinnedClassifier):
         return losses
 
     def _subset_posteriors(
-        self,
-        model: AnyOrder,
-        values: Floats,
-        known: Mask,
-        subsets: Mask,
-        more: Array,
+        self, model: AnyOrder, values: Floats, known: Mask, subsets: Mask, more: Array
     ) -> Floats:
         """Return P(class) from the known columns and each subset, shape (n_subsets, n_rows, n_classes).
 

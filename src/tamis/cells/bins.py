@@ -37,12 +37,7 @@ class Bins:
     (array([0, 0, 0, 1, 2, 2], dtype=int16), array([[0.        , 1.33333333]]))
     """
 
-    def __init__(
-        self,
-        edges: Floats,
-        sizes: Ints | None = None,
-        levels: int | None = None,
-    ) -> None:
+    def __init__(self, edges: Floats, sizes: Ints | None = None, levels: int | None = None) -> None:
         self.edges = edges
         self.sizes = np.zeros(len(edges), dtype=np.int64) if sizes is None else sizes
         self.levels: int = edges.shape[1] + 1 if levels is None else levels

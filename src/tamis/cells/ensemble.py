@@ -24,12 +24,7 @@ import scipy.optimize
 from tamis._kernels import njit
 from tamis._shapes import Shapes
 from tamis._validation import Array, Floats, Ints
-from tamis.cells.discriminant import (
-    Discriminant,
-    EvidenceWeights,
-    fit_evidence_weight,
-    posterior_of,
-)
+from tamis.cells.discriminant import Discriminant, EvidenceWeights, fit_evidence_weight, posterior_of
 from tamis.cells.masked import Masked
 from tamis.cells.network_evidence import NetworkEvidence
 from tamis.cells.policy_selection import pad_steps

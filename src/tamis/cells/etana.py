@@ -57,9 +57,7 @@ class Independent(FixedOrder):
     """The model and order shared by ETANA and F-ETANA: a table P(x = v | c) for each column."""
 
     _allowed = parameters(
-        prior=("empirical", "uniform"),
-        threshold=("chance", "all"),
-        order=("auto", "spread", "mrmr"),
+        prior=("empirical", "uniform"), threshold=("chance", "all"), order=("auto", "spread", "mrmr")
     )
 
     _orders = ("spread", "mrmr")
@@ -174,10 +172,7 @@ class ETANA(Independent):
     (True, True)
     """
 
-    _allowed = parameters(
-        method=("points", "grid"),
-        resolution=integer("[1, 10000]"),
-    )
+    _allowed = parameters(method=("points", "grid"), resolution=integer("[1, 10000]"))
 
     method: str = "points"
     resolution: int = 10

@@ -105,9 +105,7 @@ class FixedOrder(BinnedClassifier):
         stopping_?.stages[].start (*) in [0, len(its.vectors)] increasing  policy_.max_values in [0, 2**62)
     """
 
-    _allowed = parameters(
-        calibrate=(False, True, "never"),
-    )
+    _allowed = parameters(calibrate=(False, True, "never"))
 
     # The candidates of order="auto": the published one first, that of the fixed subset last.
     _orders: tuple[str, ...]

@@ -50,12 +50,7 @@ from tamis.base import PriceList
 from tamis.cells.binned_classifier import SHARED_DOCS
 from tamis.cells.bins import Bins
 from tamis.cells.fixed_order import FixedOrder
-from tamis.cells.network import (
-    Chain,
-    Network,
-    markov_blanket_order,
-    spanning_tree,
-)
+from tamis.cells.network import Chain, Network, markov_blanket_order, spanning_tree
 from tamis.cells.relevance import relevance
 from tamis.cells.stopping import Likelihood, PointBased, walk_beliefs
 from tamis.cells.tree import ExactChain, Tree

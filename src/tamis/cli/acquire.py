@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from tamis.cli.dialogue import (
-    Dialogue,
-    ImplausibleValueError,
-    amount,
-    decision_text,
-    label_text,
-    safe_repr,
-)
+from tamis.cli.dialogue import Dialogue, ImplausibleValueError, amount, decision_text, label_text, safe_repr
 from tamis.cli.failure import MisuseError
 from tamis.cli.options import OUTPUT, Force, command
 from tamis.cli.output import Output, terminal, write_csv

@@ -105,12 +105,7 @@ class Output:
             for name, place in written.items():
                 print(f"The {name}: {place}")
 
-    def write(
-        self,
-        result: Any,
-        writers: Writers,
-        title: str | None = None,
-    ) -> dict[str, str]:
+    def write(self, result: Any, writers: Writers, title: str | None = None) -> dict[str, str]:
         """Write the files of a result; return their paths."""
         page = (self.report, lambda place: result.report(place, title, command=given_command()))
         written = {}

@@ -63,11 +63,7 @@ class Ranking:
         began = time.perf_counter()
         total = min((n for n in (max_rows, self.stream.n_rows) if n is not None), default=None)
         console = terminal(stderr=True)
-        with (
-            warnings_in_one_line(console),
-            deferred_interrupt() as stop_if_asked,
-            progress(quiet) as show,
-        ):
+        with warnings_in_one_line(console), deferred_interrupt() as stop_if_asked, progress(quiet) as show:
             try:
                 for X, y in self.stream.batches(min(batch_size, max_rows or batch_size)):
                     n = len(y) if max_rows is None else min(len(y), max_rows - self.n_rows)

@@ -197,10 +197,7 @@ class Walk:
             self._stream.columns = columns  # sparse rows have no names: recipes find their columns by place
         console = terminal(stderr=True)
         n_known, began = 0, time.perf_counter()
-        with (
-            warnings_in_one_line(console),
-            progress(quiet) as show,
-        ):
+        with warnings_in_one_line(console), progress(quiet) as show:
 
             def note(step: Progress) -> None:
                 nonlocal n_known

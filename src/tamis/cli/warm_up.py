@@ -188,10 +188,7 @@ def use(key: str, path: str) -> None:
     from tamis.cli import main
 
     begun = time.perf_counter()
-    with (
-        contextlib.redirect_stdout(io.StringIO()),
-        contextlib.redirect_stderr(io.StringIO()) as errors,
-    ):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as errors:
         code = main([*_command(key, path), "--quiet", "--json"])
     error = errors.getvalue().strip().splitlines()[-1:] if code else []
     compiled, loaded = _counts()

@@ -34,9 +34,7 @@ class DependenceSelector(ColumnSelector):
     _counts_rows = True
 
     _allowed = parameters(
-        test=(*_TESTS, DependenceTest),
-        alpha=number("(0, 1)"),
-        max_conditions=integer("[1, inf)"),
+        test=(*_TESTS, DependenceTest), alpha=number("(0, 1)"), max_conditions=integer("[1, inf)")
     )
 
     test: str | DependenceTest = "fisher-z"

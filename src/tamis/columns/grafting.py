@@ -236,9 +236,7 @@ class Grafting(ColumnSelector):
     accepts = Inputs(targets=("binary", "regression"))
 
     _allowed = parameters(
-        penalty=(number("(0, inf)"), None),
-        alpha=number("(0, 1)"),
-        model=("linear", "logistic"),
+        penalty=(number("(0, inf)"), None), alpha=number("(0, 1)"), model=("linear", "logistic")
     )
 
     penalty: float | None = None

@@ -33,7 +33,7 @@ class GroupedOffers(ColumnSelector):
     """
 
     _allowed = parameters(
-        groups=(None, "blocks", Kind("a dict of lists of columns without repetitions", _is_grouping)),
+        groups=(None, "blocks", Kind("a dict of lists of columns without repetitions", _is_grouping))
     )
 
     groups: Any = None

@@ -33,11 +33,7 @@ from tamis._shapes import Shapes
 from tamis._validation import Floats
 from tamis.base.trace import REJECTED
 from tamis.columns.glm import LikelihoodModel
-from tamis.columns.projection import (
-    Evidence,
-    independent_directions,
-    residuals_outside,
-)
+from tamis.columns.projection import Evidence, independent_directions, residuals_outside
 from tamis.columns.tails import log_chi2_tail
 
 _CAP = 30.0  # largest difference of two linear predictors

@@ -41,9 +41,7 @@ class NeighbourhoodSelector(ColumnSelector):
     _counts_rows = True
     _shapes = '_codes (*) any "only compared"  _n_rows in [len(_codes), len(_codes)]'
 
-    _allowed = parameters(
-        random_state=SEED,
-    )
+    _allowed = parameters(random_state=SEED)
 
     random_state: Any = 0
 

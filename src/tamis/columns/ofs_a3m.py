@@ -90,9 +90,7 @@ class OFSA3M(NeighbourhoodSelector):
     ([0.2625, 0.33542, 0.29464, 0.6], [0.0, 0.2625, 0.29896, 0.29896])
     """
 
-    _allowed = parameters(
-        relevance=("article", "code"),
-    )
+    _allowed = parameters(relevance=("article", "code"))
 
     relevance: str = "article"
 

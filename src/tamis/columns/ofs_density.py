@@ -89,10 +89,7 @@ class OFSDensity(NeighbourhoodSelector):
     (True, True)
     """
 
-    _allowed = parameters(
-        tolerance=number("[0, 1)"),
-        neighbours=("code", "article"),
-    )
+    _allowed = parameters(tolerance=number("[0, 1)"), neighbours=("code", "article"))
 
     tolerance: float = 0.05
     _: KW_ONLY

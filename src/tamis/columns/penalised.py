@@ -63,10 +63,7 @@ def penalty(criterion: str, n_rows: float, n_candidates: Floats) -> Floats:
 class CriterionSelector(RegressionSelector):
     """A selector that accepts a feature whose gain in 2 log likelihood exceeds F."""
 
-    _allowed = parameters(
-        criterion=("aic", "bic", "ric"),
-        n_candidates=(integer("[1, inf)"), None),
-    )
+    _allowed = parameters(criterion=("aic", "bic", "ric"), n_candidates=(integer("[1, inf)"), None))
 
     criterion: str = "bic"
     _: KW_ONLY

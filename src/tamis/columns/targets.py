@@ -96,10 +96,7 @@ class AlphaInvestingPerTarget(SeveralTargets):
 
     _allowed = parameters(
         selector=Kind("an AlphaInvesting", lambda value: isinstance(value, AlphaInvesting)),
-        models=(
-            Kind("a list of names of models", lambda value: isinstance(value, list | tuple)),
-            None,
-        ),
+        models=(Kind("a list of names of models", lambda value: isinstance(value, list | tuple)), None),
     )
 
     selector: AlphaInvesting

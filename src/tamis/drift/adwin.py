@@ -137,13 +137,7 @@ def _update(state: Floats, x: float, delta: float, every: int, inflation: float)
 
 @njit()
 def _adwin(
-    values: Floats,
-    state: Floats,
-    origin: Floats,
-    delta: float,
-    every: int,
-    two_sided: bool,
-    series: Floats,
+    values: Floats, state: Floats, origin: Floats, delta: float, every: int, two_sided: bool, series: Floats
 ) -> int:
     for i in range(len(values)):
         inflation = inflation_before(values[i], series, EVERY)

@@ -61,13 +61,7 @@ def _hddm_a(
 
 @njit()
 def _hddm_w(
-    values: Floats,
-    state: Floats,
-    drift: float,
-    warning: float,
-    two_sided: bool,
-    rate: float,
-    series: Floats,
+    values: Floats, state: Floats, drift: float, warning: float, two_sided: bool, rate: float, series: Floats
 ) -> int:
     """State: n, warning, mean, D; then for rises and for falls: cut, mean1, D1, mean2, D2 (0 where there is none)."""
     for i in range(len(values)):

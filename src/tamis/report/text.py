@@ -8,11 +8,7 @@ from collections.abc import Callable, Sequence
 
 MISSING, MINUS = "–", "−"  # the sign of pages and figures; CSV and JSON have that of a keyboard
 # What candidates are compared by, as a heading.
-NAME_OF = {
-    "accuracy": "Accuracy",
-    "auc": "AUC",
-    "mae": "Explained deviation",
-}
+NAME_OF = {"accuracy": "Accuracy", "auc": "AUC", "mae": "Explained deviation"}
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

@@ -665,8 +665,7 @@ class CSVTable(Table):
         before += self.above.count("\n")
         text = re.sub(r"Row #(\d+)", lambda row: f"Row #{int(row[1]) + before}", " ".join(str(error).split()))
         match = re.search(
-            r"CSV column #(\d+): (?:Row #(\d+): )?.*conversion error to ([^:]+): [\w ]+ '(.*?)'",
-            text,
+            r"CSV column #(\d+): (?:Row #(\d+): )?.*conversion error to ([^:]+): [\w ]+ '(.*?)'", text
         )
         if match is None or not hasattr(self, "read_names"):
             self.source.fail(error, text)

@@ -55,10 +55,7 @@ _DATE_LIKE = re.compile(
 
 
 # First column name of the tables that Tamis writes, in which texts are escaped by :func:`escape_formula`.
-RANKING = (
-    "rank",
-    "feature",
-)
+RANKING = ("rank", "feature")
 FORMULA = r"'*[=+\-@\t\r\n" + "\uff1d\uff0b\uff0d\uff20]"  # evaluated by spreadsheets; = + - @ of any width
 
 

@@ -144,10 +144,7 @@ def _random(kind: type[Hyperplane | RandomRBF]) -> Callable[[_Plan], list[Concep
     return concepts
 
 
-_LINEAR, _THREE_KINDS = (
-    (Redundant(15),),
-    (Redundant(5), Redundant(5, "quadratic"), Redundant(5, "cosine")),
-)
+_LINEAR, _THREE_KINDS = ((Redundant(15),), (Redundant(5), Redundant(5, "quadratic"), Redundant(5, "cosine")))
 _RECIPES = {
     "AGR": _Recipe("nine facts about a person, ten rules for a loan", _agrawal, 0, 0.0, (Redundant(11),), True),
     "AN": _Recipe("five categories of an offer, five rules of interest", _asset_negotiation, 0, 0.05, _LINEAR, True),

@@ -190,12 +190,7 @@ class Evidence(ThreadSafeState):
 
     # -- learning ------------------------------------------------------------------------------------------
 
-    def update(
-        self,
-        X: Rows,
-        codes: Array,
-        cells_of: Callable[[Array, Array], Array] | None = None,
-    ) -> None:
+    def update(self, X: Rows, codes: Array, cells_of: Callable[[Array, Array], Array] | None = None) -> None:
         """Add validated rows.
 
         Parameters

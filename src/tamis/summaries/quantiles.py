@@ -296,11 +296,7 @@ class QuantileSummary(FadingState):
     # -- learning ------------------------------------------------------------------------------------------
 
     def update(
-        self,
-        X: Rows,
-        codes: Array,
-        sample_weight: Array | None = None,
-        keep: float | Array = 1.0,
+        self, X: Rows, codes: Array, sample_weight: Array | None = None, keep: float | Array = 1.0
     ) -> bool:
         """Add a batch of rows.
 

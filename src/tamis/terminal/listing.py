@@ -88,8 +88,7 @@ def show_streams(console: Console, rows: Iterable[dict[str, Any]]) -> None:
     console.print()
     console.print(table)
     console.print(
-        Text("\nFor tamis generate and compare; relevant features are known", style="dim"),
-        soft_wrap=True,
+        Text("\nFor tamis generate and compare; relevant features are known", style="dim"), soft_wrap=True
     )
 
 

@@ -292,11 +292,7 @@ class Observers:
         self.numeric, self.values, self.corrected, self.robust = numeric, values, corrected, robust
         self._scaler: SoftsignScaler | None = None
         # Rows before the scaler is fitted.
-        self._early = (
-            np.zeros((0, len(numeric))),
-            np.zeros(0, np.int64),
-            np.zeros(0),
-        )
+        self._early = (np.zeros((0, len(numeric))), np.zeros(0, np.int64), np.zeros(0))
         self.total = np.zeros(0)
         self._squares = 0.0  # of the weights
         self._normal = np.zeros((4, 0, len(numeric)))

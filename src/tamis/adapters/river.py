@@ -323,9 +323,8 @@ class _Collector(ABC):
             )
         columns = map(table.values, range(len(table.own_names)))
         for cells, label in zip(zip(*columns, strict=True), y, strict=True):
-            row = [
-                np.nan if is_missing(value) else value for value in cells
-            ]  # None would be an absent feature
+            # None would be an absent feature
+            row = [np.nan if is_missing(value) else value for value in cells]
             self.learn_one(dict(zip(table.own_names, row, strict=True)), label)
 
     def _learn_each(self, rows: list[dict[Any, float]], labels: list[Any]) -> None:

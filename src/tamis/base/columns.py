@@ -134,9 +134,8 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
     _counts_rows = False  # True: the hooks get each row as often as it counts, so weights are whole numbers
     _statistic = "dependency"  # the statistic in `trace_` for methods without p-values
     _whole_blocks = False  # True: `_consider_block` receives each block of offers undivided
-    _parts: ClassVar[
-        tuple[str, ...]
-    ] = ()  # stateful attributes that hooks change in place; snapshots copy them
+    # Stateful attributes that hooks change in place; snapshots copy them
+    _parts: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def _begin(self, y: Array, weight: Array) -> None:

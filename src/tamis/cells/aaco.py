@@ -57,10 +57,8 @@ from tamis.dependence.information import adjusted_mutual_information
 #   _folds, _any_order    AnyOrder, of a part of the rows and of all
 
 _FOLDS = 2
-_FEW, _WALKED = (
-    100,
-    300,
-)  # rows walked to decide whether acquisition reduces the cost: more if that is unclear
+# Rows walked to decide whether acquisition reduces the cost: more if that is unclear
+_FEW, _WALKED = 100, 300
 _LARGEST = 6  # largest number of columns of a sampled subset
 _OUTER = 0.005  # quantiles at which numbers are clipped in a difference
 _APART = 2.0  # mean squared difference of two random rows in a column

@@ -261,9 +261,8 @@ class AdaptiveIFC2F(BinnedClassifier):
 
     _numbers_count = True
     _evidence_model: EvidenceModel | ContextModel | None = field(init=False)
-    _any_order: AnyOrder | None = field(
-        init=False
-    )  # decides instead for rows with values that were not requested
+    # Decides instead for rows with values that were not requested
+    _any_order: AnyOrder | None = field(init=False)
 
     # -- fitting -------------------------------------------------------------------------------------------
 

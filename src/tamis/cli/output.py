@@ -273,12 +273,8 @@ def _is_part_of_a_result(place: str, folder: str) -> bool:
 
 
 PICTURE_MARK = "Created with Tamis"
-_MARKS = (
-    b"<footer>Made by Tamis",
-    # The seal of tamis.persistence.
-    b"tamis sha256 ",
-    PICTURE_MARK.encode(),
-)
+# The seal of tamis.persistence.
+_MARKS = (b"<footer>Made by Tamis", b"tamis sha256 ", PICTURE_MARK.encode())
 # Of tamis screen and acquire --out, the truth of tamis generate, events and rejected rows of tamis follow, alerts.
 _BEGINNINGS = (
     b"rank,feature",

@@ -161,9 +161,8 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         self._trial_names: list[str] = []
         self._decided: set[str] = set()  # rejected or released, and present in every batch since
         self._main = AugmentedGram()  # for the selected features
-        self._trial = (
-            AugmentedGram()
-        )  # for the selected features and those on trial, since the start of the trial
+        # For the selected features and those on trial, since the start of the trial
+        self._trial = AugmentedGram()
         self._decisions: list[tuple[Any, ...]] = []
         self._recent = np.zeros(0)  # last targets of the trial
         self.rows_dependent_ = self.variance == "series"

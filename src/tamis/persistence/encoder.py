@@ -98,12 +98,10 @@ class Encoder:
     def __init__(self) -> None:
         self.nodes: list[Json] = []
         self.arrays: list[Array] = []
-        self._node_of_id: dict[
-            int, tuple[int, Any]
-        ] = {}  # by id; the reference to the object keeps its id from being reused
-        self._node_of_content: dict[
-            str, int
-        ] = {}  # tuples, frozensets: equal ones may or may not be one object
+        # By id; the reference to the object keeps its id from being reused
+        self._node_of_id: dict[int, tuple[int, Any]] = {}
+        # Tuples, frozensets: equal ones may or may not be one object
+        self._node_of_content: dict[str, int] = {}
         self._in_progress: set[int] = set()
 
     def encode(self, value: Any, path: str) -> Json:

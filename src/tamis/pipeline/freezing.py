@@ -728,9 +728,8 @@ def _convert_bayes_trees(scope: Any, operator: Any, container: Any) -> None:
         for target, (branches, numbers) in enumerate(zip(model.trees, model.leaves, strict=True))
     ]
     n_trees = len(trees)
-    leaf = node(
-        "Cast", _add_trees(scope, container, rows, trees, n_trees), to=TensorProto.INT64
-    )  # (n, trees)
+    # (n, trees)
+    leaf = node("Cast", _add_trees(scope, container, rows, trees, n_trees), to=TensorProto.INT64)
 
     def table(values: Floats) -> str:
         return node("Gather", constant(values), leaf, axis=0)
@@ -744,9 +743,8 @@ def _convert_bayes_trees(scope: Any, operator: Any, container: Any) -> None:
         allowed = node("Mul", table(model.tolerance), node("Abs", values), version=14)
         differs = node("Cast", node("Greater", node("Abs", gap), allowed), to=TensorProto.DOUBLE)
         parts = node("Sub", parts, node("Mul", table(model.penalty), differs, version=14), version=14)
-    parts = node(
-        "Where", node("IsNaN", values), constant([0.0]), parts, version=16
-    )  # a missing value is ignored
+    # A missing value is ignored
+    parts = node("Where", node("IsNaN", values), constant([0.0]), parts, version=16)
     sums = node("ReduceSum", parts, constant([3], TensorProto.INT64), keepdims=0)
     votes = node("Softmax", node("Add", table(model.prior), sums, version=14), axis=2)
     weights = (model.weights / model.weights.sum())[:, None]

@@ -124,9 +124,8 @@ class ClosedELOND(ELOND):
 
     def start(self) -> Self:
         """Validate the parameters and reset."""
-        self._e = np.empty(
-            0
-        )  # e-values of the tests that count, how many of value 0 were before each, and rejections
+        # E-values of the tests that count, how many of value 0 were before each, and rejections
+        self._e = np.empty(0)
         self._zeros = np.empty(0, np.int64)
         self._rejected = np.empty(0)
         self._v = np.zeros(1)

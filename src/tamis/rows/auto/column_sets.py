@@ -136,12 +136,8 @@ def _descend(
         W[a, 0][inside] = w
 
 
-_LOSSES = (
-    "squared_error",
-    "huber",
-    "epsilon_insensitive",
-    "squared_epsilon_insensitive",
-)  # numbers in `_descend`
+# Numbers in `_descend`
+_LOSSES = ("squared_error", "huber", "epsilon_insensitive", "squared_epsilon_insensitive")
 _DEFAULT_RULE = 1, 0.01, 0.25, 1.0, 1e-4
 _STEEPEST = 1e12  # largest slope, as in scikit-learn
 

@@ -36,11 +36,8 @@ _N_CUTS = 31
 _LEAST = 5  # rows on either side of a split
 _INNER, _NODES = 2**_DEPTH - 1, 2 ** (_DEPTH + 1) - 1
 _PENALTIES = (20.0, 10.0, 5.0, 2.0)
-_ROUNDS, _BOOSTED_NODES, _RATE = (
-    6,
-    2**5 - 1,
-    0.3,
-)  # trees of each penalty and output, their nodes, and their weight
+# Trees of each penalty and output, their nodes, and their weight
+_ROUNDS, _BOOSTED_NODES, _RATE = 6, 2**5 - 1, 0.3
 _MOST_BOOSTED = 128  # features, those with the largest importance
 
 

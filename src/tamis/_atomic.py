@@ -243,11 +243,9 @@ def _read(one: Any, n_rows: int | None) -> _Found:
 
 
 def _compiled_reader(one: Any) -> Callable[[Any, int | None], _Found | None]:
-    lines, parts_read, expected = (
-        list[str](),
-        {"dicts": "", "arrays": "", "others": "", "rest": ""},
-        list[Any](),
-    )
+    lines = list[str]()
+    parts_read = {"dicts": "", "arrays": "", "others": "", "rest": ""}
+    expected = list[Any]()
 
     def add(path: str, part: Any, above: tuple[int, ...], declared: dict[str, Any]) -> None:
         """Add the code that reads an object or a tuple, a part of those with the ids `above`.

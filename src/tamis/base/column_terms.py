@@ -67,12 +67,10 @@ class ColumnTerms:
             if unknown := [name for name in names or () if isinstance(name, bool) or name not in place]:
                 raise ValueError(f"{parameter} names {short_repr(unknown[0])}, which is not a column of X.")
         check_groups(groups, columns)
-        kept, group, worth, tariff = (
-            np.zeros(len(place), bool),
-            np.arange(len(place)),
-            np.ones(len(place)),
-            None,
-        )
+        kept = np.zeros(len(place), bool)
+        group = np.arange(len(place))
+        worth = np.ones(len(place))
+        tariff = None
         kept[[place[name] for name in keep or ()]] = True
         for members in groups or ():
             inside = [place[name] for name in members]

@@ -242,11 +242,9 @@ class Session(ThreadSafe):
         list of (str or int, float)
             Features and prices.
         """
-        state, position, found = (
-            self._state.take(np.array([0])),
-            self._position,
-            list[tuple[str | int, float]](),
-        )
+        state = self._state.take(np.array([0]))
+        position = self._position
+        found = list[tuple[str | int, float]]()
         while position >= 0 and len(found) < n:
             at = np.array([position])
             found.append((self._names[position], float(self._model._price(state, at)[0])))

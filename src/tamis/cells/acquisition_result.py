@@ -341,10 +341,8 @@ class AcquisitionResult(Result):
         """Return the chart of the prediction for a row after each value, and a table of the values."""
         trace, true, classes = self._traces[i], self.y_held[i], self.model.classes_
         if self._is_number:
-            predicted, deviation = (
-                self.model._decide(trace.posteriors),
-                self.model._deviation(trace.posteriors),
-            )
+            predicted = self.model._decide(trace.posteriors)
+            deviation = self.model._deviation(trace.posteriors)
             assert deviation is not None
             title = f"Row {i}: {predicted[-1]:.4g} ± {deviation[-1]:.2g}"
             caption = f", {'within' if is_right else 'beyond'} one standard deviation of {true:.4g}"
@@ -360,10 +358,8 @@ class AcquisitionResult(Result):
             chart = path_chart(trace, classes, f"p{i}", f"Row {i}: {shorten(trace.label, 40)}")
             caption = ", right" if is_right else f", wrong, it is {shorten(true, 40)}"
             said = f"Decision {trace.label} after {len(trace.features)} values; true class {true}."
-            decided, heading = (
-                int(np.flatnonzero(classes == trace.label)[0]),
-                f"P({shorten(trace.label, 20)})",
-            )
+            decided = int(np.flatnonzero(classes == trace.label)[0])
+            heading = f"P({shorten(trace.label, 20)})"
             moves = [f"{a[decided]:.3f} → {b[decided]:.3f}" for a, b in itertools.pairwise(trace.posteriors)]
         rows: list[list[Cell]] = [
             [str(step), Names([str(feature)]), shorten(_value_text(value), 30), move]
@@ -407,10 +403,8 @@ class AcquisitionResult(Result):
             f"{c.name}: {own.min():.3f} to {own.max():.3f}" for c, own in zip(curves, heights, strict=True)
         )
         key, title, within, _ = _MEASURES[measure]
-        x, y = (
-            axis(0.0, most, 6, unit="mean price paid per row"),
-            axis(*limits(*heights, *band, within=within)),
-        )
+        x = axis(0.0, most, 6, unit="mean price paid per row")
+        y = axis(*limits(*heights, *band, within=within))
         return Chart(key, title, "by mean price paid per row", said, x, y, marks, "wide")
 
     def _acquired_chart(self) -> Chart:

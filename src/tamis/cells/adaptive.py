@@ -139,10 +139,8 @@ class Offers:
         for fee, of_group in zip(self.tariff.fee, self.tariff.member, strict=True):
             member = np.flatnonzero(of_group)
             due = ~known[:, member].any(axis=1)
-            info, own = (
-                information[:, member],
-                np.where(state.asked[:, member], np.inf, self.tariff.own[member]),
-            )
+            info = information[:, member]
+            own = np.where(state.asked[:, member], np.inf, self.tariff.own[member])
             alone = np.divide(info, own, out=np.full(own.shape, np.inf), where=own > 0.0)
             order = np.argsort(-alone, axis=1, kind="stable")  # the best set is a prefix of this order
             together = np.cumsum(np.take_along_axis(info, order, axis=1), axis=1)

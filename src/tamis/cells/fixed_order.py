@@ -318,10 +318,8 @@ class FixedOrder(BinnedClassifier):
                 for name in ("posterior", "spent", "stops")
             ),
         )
-        evidence, prior = (
-            concatenate_evidence([part for _, _, part, _ in parts]),
-            np.concatenate([p for *_, p in parts]),
-        )
+        evidence = concatenate_evidence([part for _, _, part, _ in parts])
+        prior = np.concatenate([p for *_, p in parts])
         held = np.concatenate([fold.held for fold in folds])
         walked = y[held]
         posterior, weight = calibrate_evidence(evidence, prior, walked)
@@ -422,11 +420,9 @@ class FixedOrder(BinnedClassifier):
         _, codes = self._cells(X, np.arange(X.shape[0]))
         n_steps = min(len(self.candidates_), _STEPS)
         posterior = np.tile(self._first_belief(), (len(codes), 1))
-        spent, walked, prices = (
-            np.zeros((n_steps + 1, len(codes))),
-            [posterior],
-            self._paid(codes[:, :n_steps]),
-        )
+        spent = np.zeros((n_steps + 1, len(codes)))
+        walked = [posterior]
+        prices = self._paid(codes[:, :n_steps])
         stops = np.ones((n_steps + 1, len(codes)), dtype=bool)
         for k in range(n_steps):
             stops[k] = ~self._should_continue(k, posterior, codes)

@@ -110,10 +110,8 @@ def replay_records(
     if y is not None:
         labels = as_column(y, rows.shape[0], type(model).__name__)
         reject_missing(labels)
-    limit, barred = (
-        np.inf if budget is None else float(budget),
-        model._unavailable(unavailable, rows.shape[0]),
-    )
+    limit = np.inf if budget is None else float(budget)
+    barred = model._unavailable(unavailable, rows.shape[0])
     return RecordsResult(model, rows, labels, limit, barred, title)
 
 

@@ -233,11 +233,9 @@ def _records(model: CellClassifier, file: str, reading: ReadingOptions) -> Strea
         return open_file(
             file, format=reading.format, n_features=model.n_features_in_, zero_based=reading.zero_based
         )
-    label, options, known = (
-        reading.label_column(),
-        reading.user_options(),
-        set(map(str, model._column_names())),
-    )
+    label = reading.label_column()
+    options = reading.user_options()
+    known = set(map(str, model._column_names()))
     times = table.times() if reading.times == "parts" else {}
     unused = [
         name for name in table.names()

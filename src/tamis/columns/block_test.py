@@ -284,10 +284,8 @@ def series_log_p(
     series = _Series(residual, basis, target, weight)
     (rows, of_rows), (outside, of_outside) = series.rows(z), series.features_outside(basis.T @ z)
     slopes, of_white = slope + series.slopes(outside), series.of_white
-    with_rows, of_with = (
-        series.residual + slope[:, None] * rows,
-        series.of_residual + slope[:, None] * of_rows,
-    )
+    with_rows = series.residual + slope[:, None] * rows
+    of_with = series.of_residual + slope[:, None] * of_rows
     level = _test(rows, with_rows, of_rows, of_with, series.in_runs)
     with_outside = series.white + slopes[:, None] * outside
     white = _test(outside, with_outside, of_outside, of_white + slopes[:, None] * of_outside)

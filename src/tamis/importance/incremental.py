@@ -471,11 +471,9 @@ class IncrementalImportance(ThreadSafe, ABC):
 
     def _merge(self, other: Self, when: str) -> None:
         if self._group_of is None:
-            self._group_of, self._feature_names, self._names = (
-                other._group_of,
-                other._feature_names,
-                other._names,
-            )
+            self._group_of = other._group_of
+            self._feature_names = other._feature_names
+            self._names = other._names
             self._restart(self._sums.shape[1] or other._sums.shape[1])
         keep = self._keep**other._n_rows if when == "after" else 1.0
         self._merge_estimates(other, keep)

@@ -103,10 +103,8 @@ class Wrapper(FittedColumns):
         inner = get_tags(estimator)
         tags.estimator_type, tags.target_tags = inner.estimator_type, inner.target_tags
         tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
-        tags.input_tags.sparse, tags.input_tags.allow_nan = (
-            inner.input_tags.sparse,
-            inner.input_tags.allow_nan,
-        )
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
         return tags
 
 

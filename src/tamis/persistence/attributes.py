@@ -128,10 +128,8 @@ def _certain_steps(statements: Iterable[ast.stmt]) -> tuple[_Steps, bool]:
     for statement in statements:
         leaves = False
         if isinstance(statement, ast.If):
-            (one, leaves), (other, other_leaves) = (
-                _certain_steps(statement.body),
-                _certain_steps(statement.orelse),
-            )
+            one, leaves = _certain_steps(statement.body)
+            other, other_leaves = _certain_steps(statement.orelse)
             leaves |= other_leaves
             steps |= other if _raises(statement.body) else one if _raises(statement.orelse) else one & other
         elif isinstance(statement, ast.With | ast.Try):

@@ -240,11 +240,9 @@ def _naive_bayes(model: WeightedNaiveBayes, columns: NDArray[np.intp]) -> Gaussi
     # A feature without weight is as likely in each class.
     plain.var_ = np.where(informative, variance, 1e300)[order]
     share = np.exp(shift)[order]
-    plain.class_prior_, plain.class_count_, plain.epsilon_ = (
-        share / share.sum(),
-        likelihoods.n_rows[order],
-        0.0,
-    )
+    plain.class_prior_ = share / share.sum()
+    plain.class_count_ = likelihoods.n_rows[order]
+    plain.epsilon_ = 0.0
     return plain
 
 
@@ -413,11 +411,9 @@ def _weights_of_trees(model: AdaptiveRandomForest) -> Floats:
 
 def _densities(moments: Floats) -> Floats:
     """Return centre, pull, level, penalty and tolerance of the classes and features of a leaf."""
-    observed, mean, deviation = (
-        moments[:, Moment.OBSERVED],
-        moments[:, Moment.MEAN],
-        moments[:, Moment.DEVIATION],
-    )
+    observed = moments[:, Moment.OBSERVED]
+    mean = moments[:, Moment.MEAN]
+    deviation = moments[:, Moment.DEVIATION]
     is_normal = (deviation > 0.0) & (observed > 1.0)
     variance = np.where(is_normal, deviation / np.where(is_normal, observed - 1.0, 1.0), 1.0)
     is_new = ~is_normal & (observed <= 0.0)
@@ -565,10 +561,8 @@ def _register_trees(last: Any) -> None:
 
     shapes, options = shape_of_numbers, None
     if is_classifier(last):
-        shapes, options = (
-            calculate_linear_classifier_output_shapes,
-            {"zipmap": [True, False], "nocl": [True, False]},
-        )
+        shapes = calculate_linear_classifier_output_shapes
+        options = {"zipmap": [True, False], "nocl": [True, False]}
     name = f"Tamis{type(last).__name__}"
     convert = _convert_bayes_trees if isinstance(last, _BayesTrees) else _convert_boosting
     update_registered_converter(type(last), name, shapes, convert, overwrite=True, options=options)

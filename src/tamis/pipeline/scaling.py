@@ -173,10 +173,8 @@ class RunningScale:
         """Append features: they count as 0 in the CSR rows so far, and as missing in the dense ones."""
         more = n_features - len(self.shift)
         self.moments.widen(n_features, missing=True)
-        self.shift, self.factor = (
-            np.pad(self.shift, (0, more)),
-            np.pad(self.factor, (0, more), constant_values=1.0),
-        )
+        self.shift = np.pad(self.shift, (0, more))
+        self.factor = np.pad(self.factor, (0, more), constant_values=1.0)
 
     def forget(self, columns: NDArray[np.intp]) -> None:
         """Reset features; they count as in :meth:`widen`."""

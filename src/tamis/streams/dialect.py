@@ -259,10 +259,8 @@ def aligned_columns(lines: list[str]) -> list[slice]:
     columns = list[slice]()
     start = 0
     for end in ends:  # blanks within names, or within all values of a column, separate nothing
-        is_named, has_values = (
-            bool(lines[0][start:end].strip()),
-            any(line[start:end].strip() for line in lines[1:]),
-        )
+        is_named = bool(lines[0][start:end].strip())
+        has_values = any(line[start:end].strip() for line in lines[1:])
         if has_values and (is_named or not columns):
             columns.append(slice(start, end))
             start = end

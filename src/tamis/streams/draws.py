@@ -118,10 +118,8 @@ class Draws:
         if name not in self._children:
             made = Draws.__new__(Draws)
             number = zlib.crc32(name.encode()) if isinstance(name, str) else name
-            made._key, made._children = (
-                _mix((self._key ^ 0xD1342543DE82EF95) + (number + 1) * int(_GAMMA)),
-                {},
-            )
+            made._key = _mix((self._key ^ 0xD1342543DE82EF95) + (number + 1) * int(_GAMMA))
+            made._children = {}
             self._children[name] = made
         return self._children[name]
 

@@ -99,10 +99,8 @@ class SvmlightStream(FileStream):
             X, y = self._parse(lines, first, {"zero_based": True})
             rows += len(y)
             if X.nnz:
-                low, high = (
-                    min(low, int(X.indices.min())),
-                    max(high, self._check_column(int(X.indices.max()))),
-                )
+                low = min(low, int(X.indices.min()))
+                high = max(high, self._check_column(int(X.indices.max())))
         self.n_rows = rows
         return low, high
 

@@ -133,10 +133,8 @@ def make_room(X: Array, columns: Array, table: Table, bins: Array, n: int, used:
         values = np.union1d(keys[slots][counts[slots, 0] > 0], X[:, j][~np.isnan(X[:, j])])
         width[j] = max(width[j], n_slots_for(len(values)))
     new_start = np.r_[0, np.cumsum(width)]
-    new_keys, new_counts = (
-        np.full(new_start[-1], np.nan),
-        np.zeros((new_start[-1], counts.shape[1]), np.int32),
-    )
+    new_keys = np.full(new_start[-1], np.nan)
+    new_counts = np.zeros((new_start[-1], counts.shape[1]), np.int32)
     _relocate(start, keys, counts, short, bins, n, used, new_start, new_keys, new_counts)
     insert(X, columns, new_start, new_keys, used, np.zeros_like(short))
     return new_start, new_keys, new_counts

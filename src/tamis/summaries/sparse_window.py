@@ -171,10 +171,8 @@ class SparseWindow(ThreadSafe):
         begin, end = self._place[order].T
         chained = np.array_equal(begin[1:], end[:-1]) and (begin <= end).all()
         if chained and (not len(order) or end[-1] == self._end):
-            columns, classes = (
-                self._pool[begin[0] : self._end] if len(order) else self._pool[:0],
-                np.repeat(codes, end - begin),
-            )
+            columns = self._pool[begin[0] : self._end] if len(order) else self._pool[:0]
+            classes = np.repeat(codes, end - begin)
             ones = np.zeros(self._ones.shape, np.int64)
             np.add.at(ones[:, 0], columns, 1)
             np.add.at(ones, (columns, 1 + classes), 1)

@@ -96,10 +96,8 @@ def _figures(figures: Sequence[Figure], ascii_only: bool) -> RenderableType:
 def _table(console: Console, of: Table, top: int, width: int) -> RenderableType:
     """Return the first rows of a table; names, texts and bars are cut or wrapped to the width."""
     of = _fitting(of, of.rows[:top], width)
-    grid, is_ascii = (
-        Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim"),
-        console.options.ascii_only,
-    )
+    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    is_ascii = console.options.ascii_only
     widths = _widths(of, of.rows[:top], width)
     for (style, head), size in zip(of.columns, widths, strict=True):
         is_number, is_name = "n" in style.split(), "long" in style.split()

@@ -161,10 +161,8 @@ class FewColumns:
 
     def _choose(self, terms: ColumnTerms) -> int:
         """Return the candidate to use next, by the losses of the last fits and the price of their columns."""
-        prices, tolerance = (
-            terms.total(self.used),
-            _TOLERANCE * max(1.0 - float(self.losses.mean().min()), 0.0),
-        )
+        prices = terms.total(self.used)
+        tolerance = _TOLERANCE * max(1.0 - float(self.losses.mean().min()), 0.0)
         share = self.fits[0].fit_once().constant
         enough = max(_ENOUGH, _ENOUGH // 10 / float(share.min())) if len(share) == 2 else _ENOUGH
         choose = partial(preferred, tolerance=tolerance, is_lenient=True, enough=int(enough))

@@ -208,11 +208,9 @@ class Sample:
         residuals = [(self.classes == c) * 1.0 if is_many else self.target for c in range(n_outputs)]
         residuals = [one - np.average(one, weights=self.weight) for one in residuals]
         zeros, state = np.zeros(len(self.X), np.int64), np.zeros(1, np.uint64)
-        scores, gains, is_free = (
-            importance / max(importance.sum(), 1e-300),
-            np.zeros(len(importance)),
-            importance < 0.0,
-        )
+        scores = importance / max(importance.sum(), 1e-300)
+        gains = np.zeros(len(importance))
+        is_free = importance < 0.0
         for level, penalty in enumerate(_PENALTIES):
             for residual in residuals * max(1, _ROUNDS // n_outputs):
                 noise = float(np.average(residual**2, weights=self.weight))
@@ -300,11 +298,9 @@ class Forests(SizedState):
         forests, new = copy.copy(self), Forests(len(masks), masks.shape[1], self.value.shape[3])
         for nodes, mask in zip(zip(new.feature, new.cut, new.value, strict=True), masks, strict=True):
             sample.grow(np.flatnonzero(mask), rng, nodes, np.zeros(masks.shape[1]))
-        forests.feature, forests.cut, forests.value = (
-            new.feature,
-            new.cut,
-            sample.centre + sample.unit * new.value,
-        )
+        forests.feature = new.feature
+        forests.cut = new.cut
+        forests.value = sample.centre + sample.unit * new.value
         forests.is_fitted = True
         return forests
 

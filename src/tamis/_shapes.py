@@ -640,11 +640,9 @@ def _replace(
         return change(one, items) if len(path) == 1 else _replace(one, path[1:], change)
 
     if at:
-        return (
-            (*items[: int(at)], item(items[int(at)]), *items[int(at) + 1 :])
-            if len(items) > int(at)
-            else items
-        )
+        if len(items) > int(at):
+            return (*items[: int(at)], item(items[int(at)]), *items[int(at) + 1 :])
+        return items
     if isinstance(items, dict):
         return {key: item(one) for key, one in items.items()}
     return type(items)(map(item, items))

@@ -322,11 +322,9 @@ class _Inference:
     def _resolve(self, function: ast.expr) -> Any:
         """Return what is called, if it is a name of the module, of a module or class there, or a method."""
         if isinstance(function, ast.Name):
-            return (
-                None
-                if function.id in self.local
-                else self.scope.get(function.id, vars(builtins).get(function.id))
-            )
+            if function.id in self.local:
+                return None
+            return self.scope.get(function.id, vars(builtins).get(function.id))
         if isinstance(function, ast.Attribute):
             owner = self.cls if _is_self(function.value) else self._resolve(function.value)
             return getattr(owner, function.attr, None) if isinstance(owner, type | types.ModuleType) else None

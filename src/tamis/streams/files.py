@@ -410,11 +410,9 @@ class TableStream(FileStream):
     ) -> Batch:
         """Return the Arrow columns of some rows as numbers and labels."""
         X = self.as_numbers(encoders, columns, n_rows, first_row)
-        return (
-            (X, np.zeros(n_rows))
-            if self._label < 0
-            else self._with_labels(X, columns[self._label], first_row)
-        )
+        if self._label < 0:
+            return (X, np.zeros(n_rows))
+        return self._with_labels(X, columns[self._label], first_row)
 
     def as_numbers(
         self, encoders: list[ColumnEncoder], columns: list[Any], n_rows: int, first_row: int

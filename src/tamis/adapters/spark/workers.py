@@ -194,8 +194,6 @@ def _cache_folder() -> Path | None:
         status = folder.lstat()
     except OSError:
         return None
-    return (
-        folder
-        if stat.S_ISDIR(status.st_mode) and (status.st_uid, status.st_mode & 0o077) == (os.getuid(), 0)
-        else None
-    )
+    if stat.S_ISDIR(status.st_mode) and (status.st_uid, status.st_mode & 0o077) == (os.getuid(), 0):
+        return folder
+    return None

@@ -277,11 +277,9 @@ class HoeffdingTree(TreeClassifier):
         """
         check_is_fitted(self)
         rows = self._check_range(self._rows(np.asarray(row, dtype=np.float64)[None, :], False))
-        return (
-            None
-            if self._own_ is None
-            else self._own_.classifier_of(int(self._births(*self._encode(rows, learn=False))[0]))
-        )
+        if self._own_ is None:
+            return None
+        return self._own_.classifier_of(int(self._births(*self._encode(rows, learn=False))[0]))
 
     @property
     def nodes_(self) -> list[Node]:

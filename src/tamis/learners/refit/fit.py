@@ -316,11 +316,9 @@ class Fit:
     def _rows_for_model(self, X: Rows) -> Any:
         """Return rows with all columns as the fitted estimator expects them."""
         rows = impute(self._select(X), self.fit_once().fill)
-        return (
-            with_categories(clone(self.recipe), rows, self._categorical())[0]
-            if len(self.categorical)
-            else rows
-        )
+        if len(self.categorical):
+            return with_categories(clone(self.recipe), rows, self._categorical())[0]
+        return rows
 
     # -- columns -------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from tamis import JointScreening, WeightedNaiveBayes, prequential
+from tamis import DISCUSS, JointScreening, StreamPipeline, WeightedNaiveBayes, prequential
 from tamis.evaluate.experiment.grid import Oracle
 from tamis.rows.joint.pair_counts import cut
 from tamis.streams import ArrayStream
@@ -41,8 +41,8 @@ class KnownStream(ArrayStream):
 
     def relevant_rows(self, start: int, stop: int) -> np.ndarray:
         found = np.zeros((stop - start, self.n_features), dtype=bool)
-        for t in range(start, stop):
-            found[t - start, self.relevant_at(t)] = True
+        columns = np.array(self.relevant)[np.arange(start, stop) // self.period]
+        np.put_along_axis(found, columns, True, axis=1)
         return found
 
 
@@ -98,6 +98,40 @@ def river(n_rows: int) -> None:
         print(f"{name:>16}: accuracy {right / n_rows:.4f}, {rate:,.0f} rows a second")
 
 
+def behind(n_rows: int, batch: int, n_rounds: int) -> None:
+    """Print the time of a row, predicted and then learned, of naive Bayes behind selectors, and of River alone, in turn."""
+    if not importlib.util.find_spec("river"):
+        return
+    from river import naive_bayes
+
+    stream = sea(0, n_rows * (n_rounds + 1))
+    X, y, few = stream.X, stream.y, min(n_rows, 500)
+    dicts, labels = [dict(enumerate(row)) for row in X[:few].tolist()], y[:few].tolist()
+    models = {
+        name: StreamPipeline(selector, WeightedNaiveBayes(window=None, weight=None), batch_size=batch)
+        for name, selector in (("joint", JointScreening()), ("discuss", DISCUSS()), ("all features", None))
+    }
+    for model in models.values():
+        model.partial_fit(X[:n_rows], y[:n_rows], classes=[0, 1])
+    spent: dict[str, list[float]] = {name: [] for name in ("River", *models)}
+    for at in range(n_rows, len(y), n_rows):
+        peer, start = naive_bayes.GaussianNB(), time.process_time()
+        for row, label in zip(dicts, labels, strict=True):
+            peer.predict_one(row)
+            peer.learn_one(row, label)
+        spent["River"].append((time.process_time() - start) / few)
+        for name, model in models.items():
+            start = time.process_time()
+            for first in range(at, at + n_rows, batch):
+                model.predict(X[first : first + batch])
+                model.partial_fit(X[first : first + batch], y[first : first + batch])
+            spent[name].append((time.process_time() - start) / n_rows)
+    print(f"naive Bayes, batches of {batch}: microseconds a row, and times as fast as River's GaussianNB")
+    for name, seconds in spent.items():
+        ratio = statistics.median(a / b for a, b in zip(spent["River"], seconds, strict=True))
+        print(f"{name:>16}: {1e6 * statistics.median(seconds):8.1f} {ratio:6.1f}", flush=True)
+
+
 def cost() -> None:
     print(
         "selector alone, batches of 100, rows a second of processor time: d of normal features, and d of bits"
@@ -147,7 +181,13 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--batch", type=int, default=50)
+    parser.add_argument(
+        "--behind", type=int, default=0, metavar="ROUNDS", help="only beside River, in rounds"
+    )
     arguments = parser.parse_args()
+    if arguments.behind:
+        behind(2000, arguments.batch, arguments.behind)
+        return
     ours(arguments.rows, arguments.seeds, arguments.batch)
     cost()
     wide()

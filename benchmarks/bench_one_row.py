@@ -5,7 +5,8 @@
 
 Fifty normal features, two classes by two of them. Every method has learned 500 rows; then it takes row after row, in
 turn with its peer, and the best of the rounds counts, in processor time. River's take a dict, made beforehand, as the
-arrays are. The second table is of dicts for both: Tamis's selectors and learners through River's adapters.
+arrays are. "In turn" is a row that is predicted, then learned. The second table is of dicts for both: Tamis's selectors
+and learners through River's adapters.
 """
 
 from __future__ import annotations
@@ -115,6 +116,10 @@ def rows_as_dicts(dicts: list[dict[int, float]], labels: list[int], rounds: int)
 def calls_of(
     model: Any, peer: Any, X: np.ndarray, y: np.ndarray, dicts: list[dict[int, float]], labels: list[int]
 ) -> dict[str, Callable[[int], object]]:
+    def in_turn(i: int) -> None:
+        model.predict(X[i : i + 1])
+        model.partial_fit(X[i : i + 1], y[i : i + 1])
+
     calls: dict[str, Callable[[int], object]] = {
         "partial_fit": lambda i: model.partial_fit(X[i : i + 1], y[i : i + 1]),
         "peer": lambda i: peer.learn_one(dicts[i], labels[i]),
@@ -123,6 +128,7 @@ def calls_of(
         calls["transform"] = lambda i: model.transform(X[i : i + 1])
     if hasattr(model, "predict"):
         calls["predict"] = lambda i: model.predict(X[i : i + 1])
+        calls["in turn"] = in_turn
     return calls
 
 
@@ -138,7 +144,8 @@ def main() -> None:
     dicts, labels = [dict(enumerate(row)) for row in X.tolist()], y.tolist()
     river = peers()
     print(
-        f"{'':20}{'partial_fit':>12}{'transform':>11}{'predict':>9}   {'River':24}{'learn_one':>10}{'ratio':>7}"
+        f"{'':20}{'partial_fit':>12}{'transform':>11}{'predict':>9}{'in turn':>9}   {'River':24}{'learn_one':>10}"
+        f"{'ratio':>7}"
     )
     for name, make in OURS.items():
         if given.only not in name:
@@ -155,7 +162,7 @@ def main() -> None:
         }
         shown = "".join(
             f"{best[v]:{w}.1f}" if v in best else f"{'':{w}}"
-            for v, w in (("partial_fit", 12), ("transform", 11), ("predict", 9))
+            for v, w in (("partial_fit", 12), ("transform", 11), ("predict", 9), ("in turn", 9))
         )
         print(f"{name:20}{shown}   {title:24}{best['peer']:10.1f}{best['peer'] / best['partial_fit']:7.1f}")
     rows_as_dicts(dicts, labels, given.rounds)

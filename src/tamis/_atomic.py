@@ -413,6 +413,11 @@ class Attributes:
 # -- updates -----------------------------------------------------------------------------------------------
 
 
+def is_covered() -> bool:
+    """Return whether an enclosing object is being updated, and its snapshot covers its parts."""
+    return (_in_main if get_ident() == _main else _in_others.here).is_covered
+
+
 def atomically(
     one: ThreadSafe,
     update: Callable[..., Any],
@@ -451,10 +456,10 @@ def atomically(
     KeyboardInterrupt
         After the update, if Ctrl-C was pressed while it ran.
     """
+    if is_covered():
+        return update(*args)
     in_main = get_ident() == _main
     here = _in_main if in_main else _in_others.here
-    if here.is_covered:  # by the snapshot of an enclosing object
-        return update(*args)
     record, is_timed = record_of(one), False
     if before is None:
         max_bytes: float | None = 0 if from_scratch else None if in_parts else max(_SMALL, n_bytes)

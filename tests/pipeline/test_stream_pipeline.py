@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,11 @@ from tamis import (
     StreamPipeline,
     TScore,
     WeightedKNN,
+    WeightedNaiveBayes,
     prequential,
 )
 from tamis._validation import Array
+from tamis.catalog import CATALOG, LEARNERS
 from tamis.errors import DataError
 from tamis.learners import ResetOnDrift
 
@@ -213,6 +216,72 @@ def test_refused_rows_leave_it_as_it_was(spoil: str, n_before: int) -> None:
     assert tamis.dumps(model) == before
     model.partial_fit(X[n_before:], y[n_before:])
     assert tamis.dumps(model) == tamis.dumps(clone(model).fit(X, y))
+
+
+ROW_METHODS = [
+    entry.key
+    for entry in (*CATALOG, *LEARNERS)
+    if entry.family in ("rows", "learners") and entry.module.startswith("tamis.") and "river" not in entry.key
+    if entry.targets != ("regression",)
+]
+
+
+def of_entry(key: str, **options: Any) -> StreamPipeline:
+    """A pipeline of a selector or learner of the catalogue, and of FIRES or naive Bayes."""
+    entry = next(entry for entry in (*CATALOG, *LEARNERS) if entry.key == key)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one = entry.load()(**dict(entry.parameters))
+    if "random_state" in one.get_params(deep=False):
+        one.set_params(random_state=0)
+    plain = WeightedNaiveBayes(window=None, weight=None)
+    selector, learner = (one, plain) if entry.family == "rows" else (FIRES(2), one)
+    return StreamPipeline(selector, learner, **options)
+
+
+FEW = ("fires", "t-score", "ofs", "joint", "nb", "hoeffding-tree", "logistic")
+
+
+@pytest.mark.parametrize(
+    "key", [key if key in FEW else pytest.param(key, marks=pytest.mark.slow) for key in ROW_METHODS]
+)
+def test_validated_once_it_learns_the_same(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row by row, and in batches: selector and learner learn without `partial_fit`, and leave the same bytes."""
+    X, y = rows(220, 6)
+    found = []
+    for trusts in (True, False):
+        if not trusts:
+            for module in ("selective_learner", "masked_learner"):
+                monkeypatch.setattr(f"tamis.pipeline.{module}.is_covered", lambda: False)
+        for size in (1, 20):
+            model = of_entry(key, batch_size=size).partial_fit(X[:160], y[:160], classes=["no", "yes"])
+            for at in range(160, 220, size):
+                model.partial_fit(X[at : at + size], y[at : at + size])
+            found.append((tamis.dumps(model), model.predict(X).tolist()))
+    assert found[:2] == found[2:]
+
+
+@pytest.mark.parametrize("part", [FIRES, WeightedNaiveBayes])
+def test_a_part_that_fails_within_a_row_leaves_all_as_it_was(
+    part: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = rows(60)
+    model = of_entry("fires", batch_size=1).partial_fit(X[:50], y[:50])
+    before, learn = tamis.dumps(model), part._learn
+
+    def fail(self: Any, *args: Any) -> None:
+        learn(self, *args)
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(part, "_learn", fail)
+        with pytest.raises(MemoryError):
+            model.partial_fit(X[50:51], y[50:51])
+    assert tamis.dumps(model) == before
+    bad = np.full((1, X.shape[1]), np.inf)
+    with pytest.raises(DataError, match="infinity in column 0 of row 0"):
+        model.partial_fit(bad, y[50:51])
+    assert tamis.dumps(model) == before
 
 
 def test_missing_values_pass_where_selector_and_learner_leave_them_out() -> None:

@@ -166,13 +166,17 @@ def check_parameters(one: Any) -> None:
     ValueError
         With the parameter, its value and the valid values.
     """
-    cls: Any = type(one)
-    values, record = _reader(cls)(one), record_of(one)
-    if (passed := record.passed_parameters) is not None and all(map(operator.is_, values, passed)):
-        return
-    for (name, kinds), value in zip(allowed(cls).items(), values[2:], strict=True):
-        check_parameter(name, value, kinds)
-    record.passed_parameters = values
+    if not are_checked(one):
+        values = _reader(type(one))(one)
+        for (name, kinds), value in zip(allowed(type(one)).items(), values[2:], strict=True):
+            check_parameter(name, value, kinds)
+        record_of(one).passed_parameters = values
+
+
+def are_checked(one: Any) -> bool:
+    """Return whether the parameters of an estimator are those that were validated before."""
+    passed = record_of(one).passed_parameters
+    return passed is not None and all(map(operator.is_, _reader(type(one))(one), passed))
 
 
 def check_parameter(name: str, value: Any, kinds: tuple[Any, ...]) -> None:

@@ -177,7 +177,7 @@ def reject_non_array(name: str, values: Any, wanted: str) -> None:
 
 def reject_nonfinite(X: arrays.Rows, names: list[str] | None = None, *, allow_nan: bool = False) -> None:
     """Raise if a value of the batch is infinite (or NaN, unless allowed); the message locates it."""
-    values = X.data if sp.issparse(X) else X
+    values = X if type(X) is np.ndarray else X.data if sp.issparse(X) else X
     flat = values.reshape(-1)
     # One pass; a sum is finite only if all its terms are.
     if flat.shape[0] <= 10_000:  # BLAS splits longer products between threads

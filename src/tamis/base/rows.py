@@ -330,6 +330,15 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         )  # fmt: skip
         return self
 
+    def _learn_validated(self, X: Rows, y: Array) -> None:
+        """Learn rows that an enclosing model has validated, within its update and with the lock of this one."""
+        check_columns(type(self).__name__, X, None, self.n_features_in_, None)
+        raw, X, _ = self._intake.split(self, X)
+        labels = y if self.accepts.labels else None
+        target = self._intake.target_of(self, labels, X.shape[0])
+        in_parts = _n_bytes(X) > LARGEST_PART[self.claims.equals_rows]
+        _update(self, X, raw, feature_names(self), labels, None, None, target, in_parts)
+
     # -- read-outs -----------------------------------------------------------------------------------------
 
     @property
@@ -587,10 +596,14 @@ def top_mask(scores: Floats, n_selected: int) -> Mask:
     n_features = scores.shape[0]
     if n_selected >= n_features:
         return np.ones(n_features, dtype=bool)
-    border = np.partition(scores, n_features - n_selected)[n_features - n_selected]
-    mask: Mask = scores > border
-    ties = np.flatnonzero(scores == border)
-    mask[ties[: n_selected - np.count_nonzero(mask)]] = True
+    ordered = scores.copy()
+    ordered.partition(n_features - n_selected)  # `np.partition` takes twice as long for few features
+    border = ordered[n_features - n_selected]
+    mask: Mask = scores >= border
+    if np.count_nonzero(mask) != n_selected:
+        mask = scores > border
+        ties = np.flatnonzero(scores == border)
+        mask[ties[: n_selected - np.count_nonzero(mask)]] = True
     return mask
 
 

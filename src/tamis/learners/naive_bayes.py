@@ -206,8 +206,9 @@ class WeightedNaiveBayes(WeightedClassifier):
         WeightedNaiveBayes
             A model for rows of these columns. It shares the fitted state and must not be trained.
         """
-        if self._restricted is not None and np.array_equal(self._restricted[0], columns):
-            return self._restricted[1]
+        known = self._restricted
+        if known is not None and (known[0] is columns or np.array_equal(known[0], columns)):
+            return known[1]
         view, weights = self._view_of(columns)
         view._likelihoods_ = self._likelihoods_.select(columns)
         view._likelihoods_.prepare(

@@ -9,9 +9,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
+from tamis._atomic import is_covered
+from tamis._guard import lock_of
 from tamis._kernels import njit
 from tamis._shapes import Shapes, without_columns
 from tamis._validation import Array, Mask, Rows, encode_labels
+from tamis.learners.dense_rows import DenseRowClassifier, is_third_party
 from tamis.learners.reset import ResetOnDrift
 from tamis.learners.traits import (
     accepts_nan,
@@ -176,7 +179,8 @@ class MaskedLearner:
     """
 
     _state_spec = Shapes(
-        "classes (*) labels  n_known_classes in [0, 2**31)  restarts in [0, 2**53)  _rows_of_class (*) in [0, 2**53)"
+        "classes (*) labels fixed  n_known_classes in [0, 2**31)  restarts in [0, 2**53)"
+        "  _rows_of_class (*) in [0, 2**53) fixed"
     )
 
     def __init__(self, model: BaseEstimator, classes: Array, masking: str = "auto") -> None:
@@ -317,7 +321,13 @@ class MaskedLearner:
                 self.reset()
                 self.restarts += 1
             options["classes"] = in_order(classes)
-        self.model.partial_fit(view.learned, y, **options)
+        model = self.model
+        if isinstance(model, DenseRowClassifier) and not (options or is_third_party(model)) and is_covered():
+            with lock_of(model):  # as the selector: the pipeline validated the rows and has a snapshot
+                model._reject_invalid_state()
+                model._learn_validated(view.learned, y)
+        else:
+            model.partial_fit(view.learned, y, **options)
         self.classes, self.n_known_classes = classes, len(classes)
         if new := len(classes) - len(self._rows_of_class):
             self._rows_of_class = np.pad(self._rows_of_class, (0, new))
@@ -325,7 +335,9 @@ class MaskedLearner:
 
     def count_rows(self, y: Array) -> None:
         """Count the rows of each class that the model was trained on."""
-        self._rows_of_class = self._rows_of_class + [np.count_nonzero(y == label) for label in self.classes]
+        self._rows_of_class = self._rows_of_class + np.bincount(
+            encode_labels(y, self.classes)[0], minlength=len(self.classes)
+        )
 
     def _columns_argument(self, view: View) -> dict[str, Any]:
         """Return the selected columns as a keyword argument, for a learner whose `partial_fit` accepts it."""
@@ -374,7 +386,8 @@ class MaskedLearner:
 
     def release_buffers(self) -> None:
         """Release the memory of the last masked batch."""
-        self._masker = Masker(self._masker.blank)
+        if self._masker._masked.size:
+            self._masker = Masker(self._masker.blank)
 
     _kept: tuple[str, ...] = ("model", "classes", "n_known_classes", "restarts", "_rows_of_class")
 

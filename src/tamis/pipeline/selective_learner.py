@@ -21,6 +21,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_regressor
 
+from tamis._atomic import is_covered
+from tamis._guard import lock_of
 from tamis._shapes import Shapes
 from tamis._validation import Array, Mask, Rows, encode_labels, reject_nonfinite, short_repr
 from tamis._validation.parameters import with_methods
@@ -91,7 +93,7 @@ class SelectiveLearner:
     _state_spec = Shapes("""
         n_features (=f)  n_features in [0, 2**31)  n_seen in [0, 2**53)  replays in [0, 2**53)
         challenges in [0, 2**53)  failures in [0, 2**53)
-        mask? (f) bool  support? (s) in [0, n_features)  replay.batches fixed
+        mask? (f) bool fixed  support? (s) in [0, n_features) fixed  replay.batches fixed  replay.selector fixed
         replay.batches[][0] (R, f)  replay.batches[][1] (R) labels
     """)
 
@@ -145,9 +147,22 @@ class SelectiveLearner:
             self.learn_first(X, y, classes, declared)
             return
         view = self.learner.view(X, self.mask, self.support, self.scale, predicts=self.candidate is not None)
-        self.update_selector(X, y)
-        self.update_learner(view, X, y, classes, renewed=self.select())
+        self.update_learner(view, X, y, classes, renewed=self._learn_and_select(X, y))
         self.update_scale(X)
+
+    def _learn_and_select(self, X: Rows, y: Array) -> bool:
+        """Update the selector, then the selection; return whether the learner must be reset.
+
+        The pipeline has validated the rows, and its snapshot covers the selector, which does neither again.
+        """
+        selector: Any = self.selector
+        if getattr(type(selector), "partial_fit", None) is not RowSelector.partial_fit or not is_covered():
+            self.update_selector(X, y)
+            return self.select()
+        with lock_of(selector):
+            selector._reject_invalid_state()
+            selector._learn_validated(X, y)
+            return self.select()
 
     def learn_first(self, X: Rows, y: Array, classes: Array, declared: Array | None) -> None:
         """Update with the first batch."""
@@ -186,7 +201,7 @@ class SelectiveLearner:
             return False
         # A copy: the selector may reuse its own array.
         mask = np.array(self.selector.get_support(), dtype=bool)
-        changed = self.mask is None or bool((mask != self.mask).any())
+        changed = self.mask is None or mask.tobytes() != self.mask.tobytes()
         if changed:
             self.mask, self.support = mask, np.flatnonzero(mask)
         is_alarm = bool(getattr(self.selector, "drift_detected_", False))

@@ -7,12 +7,12 @@ batch and predicts until the batch is complete, so the predictions depend only o
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,7 +25,7 @@ from tamis._atomic import Snapshot, atomically, deliver_signals
 from tamis._guard import ThreadSafe
 from tamis._validation.arrays import Array, Floats, Mask, Rows
 from tamis._validation.labels import as_classes, as_column, as_target, encode_labels
-from tamis._validation.parameters import Kind, check_parameters, integer, parameter
+from tamis._validation.parameters import Kind, are_checked, check_parameters, integer, parameter
 from tamis._validation.rows import has_rows, reject_nonfinite
 from tamis._validation.table import as_table
 from tamis._validation.values import is_integer
@@ -53,9 +53,6 @@ if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
 _REPLAY = Kind("a number of rows", lambda value: is_integer(value) and value >= 0)
-
-# The models that also learned an incomplete batch. They are rebuilt from its rows, so they are not saved.
-_ahead: WeakKeyDictionary[StreamPipeline, SelectiveLearner] = WeakKeyDictionary()
 
 
 def _if_learner_has(name: str) -> Any:
@@ -154,6 +151,8 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
     True
     """
 
+    _shapes = "selector fixed  learner fixed  _declared? fixed  _ahead? fixed"
+
     selector: Any = parameter(SELECTOR, None, default=None)
     learner: Any = parameter(LEARNER, None, default=None)
     _: KW_ONLY
@@ -224,8 +223,9 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
         return self._fit_atomic(X, y, classes, forget=False) if has_rows(X) else self
 
     def _fit_atomic(self, X: Any, y: Any, classes: Any, *, forget: bool) -> Self:
-        check_models(self.selector, self.learner)
-        check_parameters(self)
+        if not are_checked(self):
+            check_models(self.selector, self.learner)
+            check_parameters(self)
         raw, X, names = self._split(X, forget=forget)
         y = as_column(y, X.shape[0], type(self).__name__)
         # Models whose state Python cannot see are updated in a copy.
@@ -317,9 +317,10 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
 
     def _learn(self, X: Rows, y: Array, in_place: bool) -> None:
         """Update the models, or a copy of them, with complete batches, and another copy with the remaining rows."""
-        y = as_target(y) if self._models.numbers else y.copy()
-        rows = concatenate_rows([*(X for X, _ in self._waiting), X])
-        labels = concatenate_labels([*(y for _, y in self._waiting), y])
+        rows, labels = X, as_target(y) if self._models.numbers else y.copy()
+        if self._waiting:
+            rows = concatenate_rows([*(X for X, _ in self._waiting), rows])
+            labels = concatenate_labels([*(y for _, y in self._waiting), labels])
         whole = len(labels) - len(labels) % self.batch_size
         models = self._models if in_place or not whole else deepcopy(self._models)
         for at in range(0, whole, self.batch_size):
@@ -327,9 +328,7 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
             self._learn_batch(models, rows[at : at + self.batch_size], labels[at : at + self.batch_size])
         rest = [] if whole == len(labels) else [(rows[whole:].copy(), labels[whole:].copy())]
         ahead = self._ahead_of(models, rest)
-        self._models, self._waiting = models, rest
-        _ahead[self] = ahead
-        self.n_seen_ = ahead.n_seen
+        self._models, self._waiting, self._ahead, self.n_seen_ = models, rest, ahead, ahead.n_seen
 
     def change_columns(self, change: ColumnChange, X: Rows, y: Array) -> None:
         """Append or reset columns, as :class:`tamis.ByName` does when features appear or are evicted.
@@ -345,7 +344,7 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
         n = len(y) - sum(len(labels) for _, labels in waiting)
         models.change_columns(change, X[:n], y[:n])
         self._models, self._waiting, self.n_features_in_ = models, waiting, change.n_features
-        _ahead.pop(self, None)
+        vars(self).pop("_ahead", None)
 
     def _ahead_of(self, models: SelectiveLearner, rest: list[tuple[Rows, Array]]) -> SelectiveLearner:
         """Return models that have also learned the incomplete batch."""
@@ -367,17 +366,22 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
             models.reject(error, X, self._names())
             raise
 
+    @functools.cached_property
+    def _ahead(self) -> SelectiveLearner:
+        """The models that also learned an incomplete batch; they are computed again if it is loaded or copied."""
+        return self._ahead_of(self._models, self._waiting)
+
     def _current_models(self) -> SelectiveLearner:
         """Return the models that have learned from every row."""
-        check_is_fitted(self)
-        if self not in _ahead:  # loaded or copied
-            _ahead[self] = self._ahead_of(self._models, self._waiting)
-        return _ahead[self]
+        if "n_seen_" not in vars(self):
+            check_is_fitted(self)
+        return self._ahead
 
     def __copy__(self) -> Self:
         twin: Self = super().__copy__()
         if hasattr(twin, "_models"):  # which are updated in place
             twin._models = deepcopy(twin._models)
+            vars(twin).pop("_ahead", None)
         return twin
 
     # -- rows ----------------------------------------------------------------------------------------------
@@ -391,7 +395,6 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
             return X
         return sp.csr_matrix(X) if self.is_sparse_ else X.toarray()
 
-    @np.errstate(divide="ignore", invalid="ignore")  # log 0: naive Bayes for a class without rows
     def _apply_learner(self, X: Any, verb: str) -> Any:
         """Return the learner's output for rows."""
         models = self._current_models()
@@ -404,7 +407,8 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
                 return learner.predict(view)
             if learner.n_known_classes == 0:  # one class is known: probability 1
                 return np.ones(X.shape[0] if verb == "decision_function" else (X.shape[0], 1))
-            return np.array(getattr(view.predictor, verb)(view.asked), dtype=np.float64)
+            with np.errstate(divide="ignore", invalid="ignore"):  # as in `MaskedLearner.predict`
+                return np.array(getattr(view.predictor, verb)(view.asked), dtype=np.float64)
         except ValueError as error:
             models.reject(error, X, self._names())
             raise

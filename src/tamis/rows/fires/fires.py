@@ -225,9 +225,9 @@ class FIRES(RowSelector):
     """
 
     _shapes = """
-        _counts? (c) float in [0, inf)
+        _counts? (c) float in [0, inf) fixed  _target fixed
         _moments.mean (j) fill 0  _moments.m2 (j) fill 0  _target.mean (1)  _target.m2 (1)
-        _error? (2) float in [0, inf)
+        _error? (2) float in [0, inf) fixed
         _models.averaged (=a)
         _models.prior float in (0, inf)
         _models.evidence float in [0, inf)

@@ -825,16 +825,21 @@ class JointScreening(RowSelector):
 def _select(scores: Array, order: Array, columns: NDArray[np.intp], gains: Gains) -> list[int]:
     """Return the features of a score that are not redundant (4), in decreasing `order`."""
     place = {int(j): i for i, j in enumerate(columns)}
+    related = (gains.dependent > 0.0) & (gains.given <= 0.0)
+    np.fill_diagonal(related, False)
+    inside = np.zeros(len(columns), dtype=bool)  # the places of those chosen
 
-    def redundant(x: int, others: list[int]) -> bool:
-        pairs = [(place[x], place[z]) for z in others if z in place and z != x] if x in place else []
-        return any(gains.dependent[p] > 0.0 and gains.given[p] <= 0.0 for p in pairs)
+    def redundant(x: int) -> bool:
+        return x in place and bool((related[place[x]] & inside).any())
 
     chosen: list[int] = []
     for x in np.argsort(-order, kind="stable")[: np.count_nonzero(scores > 0.0)].tolist():
-        if not redundant(x, chosen):
+        if not redundant(x):
             chosen.append(x)
+            if x in place:
+                inside[place[x]] = True
     for x in list(chosen):
-        if redundant(x, chosen):
+        if redundant(x):
             chosen.remove(x)
+            inside[place[x]] = False
     return chosen

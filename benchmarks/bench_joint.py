@@ -99,7 +99,7 @@ def river(n_rows: int) -> None:
 
 
 def behind(n_rows: int, batch: int, n_rounds: int) -> None:
-    """Print the time of a row, predicted and then learned, of naive Bayes behind selectors, and of River alone, in turn."""
+    """Print the time of a row, predicted and then learned: naive Bayes behind selectors, and River, in turn."""
     if not importlib.util.find_spec("river"):
         return
     from river import naive_bayes

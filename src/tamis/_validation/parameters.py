@@ -166,17 +166,19 @@ def check_parameters(one: Any) -> None:
     ValueError
         With the parameter, its value and the valid values.
     """
+    cls: Any = type(one)
     if not are_checked(one):
-        values = _reader(type(one))(one)
-        for (name, kinds), value in zip(allowed(type(one)).items(), values[2:], strict=True):
+        values = _reader(cls)(one)
+        for (name, kinds), value in zip(allowed(cls).items(), values[2:], strict=True):
             check_parameter(name, value, kinds)
         record_of(one).passed_parameters = values
 
 
 def are_checked(one: Any) -> bool:
     """Return whether the parameters of an estimator are those that were validated before."""
+    cls: Any = type(one)
     passed = record_of(one).passed_parameters
-    return passed is not None and all(map(operator.is_, _reader(type(one))(one), passed))
+    return passed is not None and all(map(operator.is_, passed, _reader(cls)(one)))
 
 
 def check_parameter(name: str, value: Any, kinds: tuple[Any, ...]) -> None:

@@ -344,7 +344,7 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
         n = len(y) - sum(len(labels) for _, labels in waiting)
         models.change_columns(change, X[:n], y[:n])
         self._models, self._waiting, self.n_features_in_ = models, waiting, change.n_features
-        vars(self).pop("_ahead", None)
+        self.__dict__.pop("_ahead", None)
 
     def _ahead_of(self, models: SelectiveLearner, rest: list[tuple[Rows, Array]]) -> SelectiveLearner:
         """Return models that have also learned the incomplete batch."""
@@ -381,7 +381,7 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
         twin: Self = super().__copy__()
         if hasattr(twin, "_models"):  # which are updated in place
             twin._models = deepcopy(twin._models)
-            vars(twin).pop("_ahead", None)
+            twin.__dict__.pop("_ahead", None)
         return twin
 
     # -- rows ----------------------------------------------------------------------------------------------

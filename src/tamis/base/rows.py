@@ -330,15 +330,6 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         )  # fmt: skip
         return self
 
-    def _learn_validated(self, X: Rows, y: Array) -> None:
-        """Learn rows that an enclosing model has validated, within its update and with the lock of this one."""
-        check_columns(type(self).__name__, X, None, self.n_features_in_, None)
-        raw, X, _ = self._intake.split(self, X)
-        labels = y if self.accepts.labels else None
-        target = self._intake.target_of(self, labels, X.shape[0])
-        in_parts = _n_bytes(X) > LARGEST_PART[self.claims.equals_rows]
-        _update(self, X, raw, feature_names(self), labels, None, None, target, in_parts)
-
     # -- read-outs -----------------------------------------------------------------------------------------
 
     @property
@@ -409,6 +400,16 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         tags.input_tags.allow_nan = self.accepts.nan
         tags.target_tags.required = self.accepts.labels
         return tags
+
+
+def learn_validated(selector: RowSelector, X: Rows, y: Array) -> None:
+    """Learn rows that an enclosing model has validated, within its update and with the lock of the selector."""
+    check_columns(type(selector).__name__, X, None, selector.n_features_in_, None)
+    intake, labels = selector._intake, y if selector.accepts.labels else None
+    raw, X, _ = intake.split(selector, X)
+    target = intake.target_of(selector, labels, X.shape[0])
+    in_parts = _n_bytes(X) > LARGEST_PART[selector.claims.equals_rows]
+    _update(selector, X, raw, feature_names(selector), labels, None, None, target, in_parts)
 
 
 def _update(

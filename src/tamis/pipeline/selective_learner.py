@@ -29,6 +29,7 @@ from tamis._validation.parameters import with_methods
 from tamis.base import RowSelector
 from tamis.base.column_terms import name_to_position
 from tamis.base.row_encoder import class_targets
+from tamis.base.rows import learn_validated
 from tamis.catalog import CATALOG, find, find_learner
 from tamis.errors import DataError
 from tamis.learners.linear import SGDLogisticRegression
@@ -161,7 +162,7 @@ class SelectiveLearner:
             return self.select()
         with lock_of(selector):
             selector._reject_invalid_state()
-            selector._learn_validated(X, y)
+            learn_validated(selector, X, y)
             return self.select()
 
     def learn_first(self, X: Rows, y: Array, classes: Array, declared: Array | None) -> None:

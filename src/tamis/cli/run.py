@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -205,7 +204,7 @@ def _run_targets(
             if results[label].settings["interrupted"]:
                 return INTERRUPTED
             _check_steps(results[label])
-        result = TargetsResult(results, shlex.join(["tamis", "run", *reading.words()]))
+        result = TargetsResult(results)
         writers: dict[str, tuple[str | None, Callable[[str], object]]] = {
             "results": (output.folders.get("--out"), result.save),
             "columns": (output.files.get("--columns"), lambda place: _write_names(result.selected(), place)),

@@ -11,6 +11,7 @@ import pytest
 
 from tamis import TScore, prequential, prequential_by_target
 from tamis.cli import main
+from tamis.evaluate import TargetsResult
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +52,10 @@ def test_a_target_of_numbers_is_a_regression(frame):
     with_price = frame.assign(price=frame.d * 1.5 + 0.1 * frame.e)
     result = prequential_by_target(with_price, labels=["price", "dry"], baselines="none", max_rows=400)
     assert [one.task.name for one in result.results.values()] == ["regression", "classification"]
+    assert [chart.title for chart in result.charts()] == ["Mean absolute error", "Accuracy"]
+    many = TargetsResult({f"y{at}": result.results["dry"] for at in range(9)})
+    assert len(many.charts()[0].marks) == 6
+    assert "6 worst of 9 targets" in many.charts()[0].caption
 
 
 @pytest.mark.parametrize(
@@ -90,7 +95,11 @@ def test_the_command_takes_several_labels(frame, tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "3 of 8 features serve 2 targets" in shown
     assert "Shared selection" in shown
-    assert "--label hot --label dry" in (tmp_path / "page.html").read_text()
+    page = (tmp_path / "page.html").read_text()
+    assert "--label hot --label dry --selector tscore --select 2 --learner nb" in page  # all options
+    assert "Accuracy" in shown
+    assert ">hot<" in page
+    assert ">dry<" in page
     assert (tmp_path / "results" / "dry").is_dir()
 
 

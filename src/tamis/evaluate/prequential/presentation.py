@@ -68,7 +68,7 @@ _BASELINES = (
     ("no_change", "no-change baseline", 5, True), ("mean", "mean so far", 6, True),
     ("last", "no-change baseline", 5, True),
 )  # fmt: skip
-_MEASURES = {
+MEASURES = {
     "accuracy": "Accuracy", "mae": "Mean absolute error", "r2": "R²", "auc": "AUC",
     "average_precision": "Average precision", "recall_at_precision": "Recall at precision 0.9",
     "macro_auc": "Macro AUC", "balanced_accuracy": "Balanced accuracy", "kappa": "Kappa",
@@ -166,7 +166,7 @@ class RunPresentation(Result):
             return "No batch was predicted: the stream ended before the first test."
         total, measure = self.summary(), self._compared_measure()
         kept, n = int(total["n_selected"]), int(total["n_features"])
-        value, name, written = total[measure], lower(_MEASURES[measure]), _written(measure)
+        value, name, written = total[measure], lower(MEASURES[measure]), _written(measure)
         compared = self._comparisons(total, measure) if self._has_selection and kept < n else []
         if not compared:
             said = f"With {'all' if kept >= n or not self._has_selection else f'{kept:,} of'} {n:,} features, {name} is"
@@ -283,7 +283,7 @@ class RunPresentation(Result):
         ]  # fmt: skip
 
     def _measure_figures(self) -> list[tuple[str, str, str]]:
-        last = {name: self._last(f"{name}_cumulative") for name in (*_MEASURES, "majority_accuracy")}
+        last = {name: self._last(f"{name}_cumulative") for name in (*MEASURES, "majority_accuracy")}
         value, spared = (100 * self._mean(name) for name in ("rsr", "cucp"))
         truth = [(
             "Selection accuracy", fraction(self._mean("selection_accuracy")),
@@ -392,7 +392,7 @@ class RunPresentation(Result):
         listed = []
         for name in dict.fromkeys([*known, *self.settings.get("metrics", ())]):
             if self._is_known(f"{name}_cumulative"):
-                listed.append((name, _MEASURES.get(name, name), False))
+                listed.append((name, MEASURES.get(name, name), False))
                 beside = [(f"{key}_{name}", label, True) for key, label, _, _ in _BASELINES]
                 listed += [one for one in beside if self._is_known(f"{one[0]}_cumulative")]
         return listed
@@ -410,7 +410,7 @@ class RunPresentation(Result):
         """Return the run over time as a table."""
         steps, columns = self._steps, dict[str, tuple[str, Written]]()
         main = "mae" if self._is_regression else "accuracy"
-        columns[f"{lower(_MEASURES[main])}, whole run"] = (f"{main}_cumulative", _written(main))
+        columns[f"{lower(MEASURES[main])}, whole run"] = (f"{main}_cumulative", _written(main))
         for name, label, is_baseline in self._listed_measures():
             if not is_baseline or name.endswith(f"_{main}"):
                 title = self._window if name == main else lower(label)
@@ -782,7 +782,7 @@ class RunPresentation(Result):
         ]  # fmt: skip
         within = (0.0, np.inf if measure == "mae" else 1.0)
         is_main = measure == "mae" or (measure == "auc") == is_imbalanced(self.summary())
-        return self._line_chart(key, _MEASURES[measure], lines, within, is_main=is_main)
+        return self._line_chart(key, MEASURES[measure], lines, within, is_main=is_main)
 
     def _quality_chart(self) -> Chart:
         """Return the chart of the measures besides accuracy: balanced accuracy, kappa and ranking."""
@@ -826,7 +826,7 @@ class RunPresentation(Result):
 
 
 def _written(measure: str) -> Written:
-    is_share = measure.endswith(tuple(_MEASURES)) and not measure.endswith("mae")
+    is_share = measure.endswith(tuple(MEASURES)) and not measure.endswith("mae")
     return fraction if is_share else scientific
 
 

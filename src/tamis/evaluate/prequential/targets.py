@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,12 @@ from sklearn.base import clone
 from tamis._validation import Mask, as_table, short_repr
 from tamis.base.per_target import columns_of_targets, is_numeric_target
 from tamis.evaluate.prequential.loop import prequential
+from tamis.evaluate.prequential.presentation import MEASURES
 from tamis.evaluate.prequential.result import PrequentialResult
-from tamis.report import Reproduction, Result, Table
+from tamis.report import Chart, Result, Section, Table
+from tamis.report.charts.chart import Line, axis, limits, row_count_axis, trend
+
+_MOST_LINES = 6  # of a chart
 
 
 class TargetsResult(Result):
@@ -33,8 +38,8 @@ class TargetsResult(Result):
         The features selected for each target at the end.
     """
 
-    def __init__(self, results: Mapping[str, PrequentialResult], command: str = "") -> None:
-        self.results, self.targets, self._command = dict(results), list(results), command
+    def __init__(self, results: Mapping[str, PrequentialResult]) -> None:
+        self.results, self.targets = dict(results), list(results)
         self.feature_names = list(
             dict.fromkeys(name for one in results.values() for name in one.feature_names)
         )
@@ -91,13 +96,38 @@ class TargetsResult(Result):
         ]
         return Table("Shared selection", [("", "feature"), ("long", "selected for")], shared, is_main=True)
 
+    def charts(self) -> list[Chart]:
+        """Return the course of each measure, with a line for each of six targets at most, those with the worst end."""
+        charts, worst_first = [], {"mae": -1.0}
+        for measure in dict.fromkeys(one.task.measure for one in self.results.values()):
+            lines = [
+                Line(steps["n_seen"], steps[f"{measure}_windowed"], name, 1)
+                for name, one in self.results.items()
+                if one.task.measure == measure
+                for steps in [one.frames["steps"]]
+            ]
+            lines.sort(key=lambda line: worst_first.get(measure, 1.0) * float(line.y[-1]))
+            shown = [replace(line, style=at + 1) for at, line in enumerate(lines[:_MOST_LINES])]
+            rows = max(float(line.x[-1]) for line in shown)
+            said = "; ".join(f"{line.name}: {trend(line.y)}" for line in shown)
+            kept = f", the {len(shown)} worst of {len(lines)} targets" if len(lines) > len(shown) else ""
+            within = (0.0, np.inf if measure == "mae" else 1.0)
+            charts.append(
+                Chart(
+                    f"targets-{measure}", MEASURES[measure], f"by rows seen{kept}", f"{said}. Horizontal: rows seen.",
+                    row_count_axis(rows), axis(*limits(*(line.y for line in shown), within=within)), shown,
+                    is_main=True,
+                )
+            )  # fmt: skip
+        return charts
+
+    def sections(self) -> list[Section]:
+        """Return the course of the measures, and the tables."""
+        return [Section("targets", "Targets", [*self.charts(), *self.tables()])]
+
     def remarks(self) -> list[str]:
         """Return the verdict of each target."""
         return [f"{name}: {result.verdict()}" for name, result in self.results.items()]
-
-    def reproduce(self) -> Reproduction:
-        """Return the command line, if a command made the result."""
-        return Reproduction(self._command)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result in plain values: the targets, the shared selection, and the result of each target."""

@@ -47,24 +47,18 @@ def columns_of_targets(y: Any, n_rows: int | None = None) -> tuple[list[Array], 
     if (table := as_table(y)) is not None:
         columns, names = [table.column(j).to_numpy() for j in range(len(table.texts))], table.texts
     else:
-        rows = np.asarray(y) if hasattr(y, "__array__") else None
-        if rows is None and isinstance(y, Sequence) and not any(isinstance(row, Sequence) for row in y):
-            rows = np.asarray(y)
-        rows = rows[:, None] if rows is not None and rows.ndim == 1 else rows
-        if (
-            rows is None
-            and isinstance(y, Sequence)
-            and len({len(row) for row in y if isinstance(row, Sequence)}) == 1
-        ):
-            rows = np.empty((len(y), len(y[0])), dtype=object)
-            rows[:] = [list(row) for row in y]
-        if rows is None or rows.ndim != 2:
+        try:  # of a list, each column has its own type
+            rows = np.array(y, dtype=object) if isinstance(y, Sequence) else np.asarray(y)
+            rows = rows[:, None] if rows.ndim == 1 else rows
+            columns, names = [np.array(column.tolist()) for column in rows.T], None
+        except (ValueError, TypeError):
+            rows = np.empty(())
+        if rows.ndim != 2:
             raise DataError(
                 f"y must have shape (n_rows, n_targets), got {short_repr(y)}: pass a column per target."
             )
-        columns, names = list(np.ascontiguousarray(rows.T)), None
-        if rows.dtype == object:
-            columns = [np.array(column.tolist()) for column in columns]
+        if rows.dtype != object:
+            columns = list(np.ascontiguousarray(rows.T))
     if not columns:
         raise DataError("y has 0 targets: pass at least one column.")
     n_rows = len(columns[0]) if n_rows is None else n_rows

@@ -198,7 +198,11 @@ COMMANDS = {
     "watch": ("log.csv", "--label", "state", "--prediction", "p"),
     "retire": ("log.csv", "--label", "state", "--prediction", "p"),
 }
-OPTIONAL = {"train": {"candidates", "currency", "missingness"}, "run": {"targets", "by_target"}}
+OPTIONAL = {
+    "train": {"candidates", "currency", "missingness"},
+    "run": {"targets", "by_target"},
+    "recommend": {"targets", "by_target", "commands", "price", "selected"},
+}
 
 
 def documented():

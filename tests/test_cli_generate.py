@@ -92,7 +92,7 @@ def test_json(call):
         (["SEA:width=1,=", "--out", "a.csv"], "write parameters as SEA:NAME=VALUE,NAME=VALUE."),
         (
             ["SEA", "--out", "a.xlsx"],
-            "--out a.xlsx has an unsupported format: end the name in .csv, .parquet or .arff.",
+            "--out a.xlsx has an unsupported format: end the name in .csv, .jsonl, .parquet or .arff.",
         ),
         (["SEA", "--out", "there/a.csv"], "the folder"),
         (["SEA", "--rows", "0", "--out", "a.csv"], "--rows must be 1 or more, got 0."),
@@ -157,3 +157,48 @@ def test_a_disk_without_space_is_not_mistaken_for_standard_output(call, tmp_path
         "tamis: 'made.csv' cannot be written (No space left on device): free some space there, or choose another"
         " path.\n"
     )
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "arff"])
+@pytest.mark.parametrize("kind", ["trapezoidal", "capricious", "evolvable", "shuffled", "open"])
+def test_varying_features_are_missing_where_they_do_not_exist(call, tmp_path, kind, suffix):
+    how = ["--share", 0.7] if kind in ("capricious", "open") else []
+    code, out, _ = call(
+        "AGR", "--rows", 300, "--seed", 3, "--varying", kind, "--periods", 4, *how, "--out", f"made.{suffix}"
+    )
+    share = {"share": 0.7} if how else {}
+    stream = load_stream("AGR", seed=3, n_rows=300).with_varying_features(kind, seed=3, n_periods=4, **share)
+    assert (code, f"AGR ({kind}): 300 rows" in out) == (0, True)
+    found, labels = read(tmp_path / f"made.{suffix}", 400)
+    X, y = stream.take(300)
+    names = open_file(tmp_path / f"made.{suffix}", label="class").feature_names
+    for j, name in enumerate(stream.feature_names):
+        if name not in names:  # no row has its key
+            assert np.isnan(X[:, j]).all()
+        elif suffix != "arff" or j not in stream.categorical:  # where a missing value is a category
+            np.testing.assert_array_equal(found[:, names.index(name)], X[:, j])
+    np.testing.assert_array_equal(labels, y)
+    truth = json.loads((tmp_path / "made.truth.json").read_text(encoding="utf-8"))
+    assert truth["stream"] == stream.describe()
+    if kind == "capricious":
+        assert "existing" not in truth
+        return
+    exists = np.zeros((300, stream.n_features), dtype=bool)
+    for span in truth["existing"]:
+        columns = [stream.feature_names.index(name) for name in span["features"]]
+        exists[span["first_row"] : span["last_row"] + 1, columns] = True
+    np.testing.assert_array_equal(exists, stream.present_rows(0, 300))
+    if suffix == "jsonl":
+        first = json.loads((tmp_path / "made.jsonl").read_text().splitlines()[0])
+        assert list(first) == [*truth["existing"][0]["features"], "class"]
+
+
+def test_what_varying_refuses(call, tmp_path):
+    for words, message in (
+        (["--varying", "other"], "--varying must be trapezoidal, capricious"),
+        (["--share", "0.5"], "--share and --periods are for --varying"),
+        (["--varying", "open", "--share", "2"], "--share"),
+    ):  # fmt: skip
+        code, _, err = call("SEA", "--rows", 50, *words, "--out", "made.csv")
+        assert (code, message in err) == (2, True)
+    assert list(tmp_path.iterdir()) == []

@@ -5,6 +5,8 @@
     python experiments/varying_features.py --delayed                                      delayed features
     python experiments/varying_features.py --by-name [--seeds 1]                          pipelines of named columns
     python experiments/varying_features.py --recovery                                     relevant features found
+    python experiments/varying_features.py --lead --sets NAMES --seeds 5                  OVFM against each pipeline
+    python experiments/varying_features.py --learners "logistic,OpenMOA FTRL"             programs of OpenMOA
 
 Five sets with two classes, shuffled, features scaled to [0, 1], test-then-train in batches of 20 rows, all features.
 Absent values are missing (NaN) for learners that skip them. Linear ones receive features standardised by the values
@@ -40,6 +42,10 @@ the signs of OLVF's two classifiers; each step here descends its loss.
 
 "normal scores" is OVFM without its imputation: a logistic regression on normal scores, 0 where a value is absent.
 
+"OpenMOA FTRL" and so on are the programs of OpenMOA 1.0.1 (``pip install openmoa``) with their default settings, on
+values standardised as for the other linear learners. FESL needs to be told which features are replaced when; OLD3S and
+OWSS need PyTorch.
+
 ``--by-name`` compares pipelines in ByName on the five kinds of :meth:`Stream.with_varying_features`, which yield dicts,
 with the published learners, which are given the wide array. "first columns" is the logistic pipeline that ignores all
 features absent from the first batch. ``--recovery`` prints the mean share of the relevant features that exist in the
@@ -53,6 +59,7 @@ import argparse
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -301,6 +308,36 @@ class OVFM(NormalScores):
             learner.partial_fit(Z, y)
 
 
+class OpenMOA:
+    """A learner of OpenMOA, with its default settings."""
+
+    def __init__(self, name: str, n_features: int) -> None:
+        import openmoa.classifier
+        from openmoa.stream import NumpyStream
+
+        rows = NumpyStream(np.zeros((2, n_features)), np.array([0, 1]), target_type="categorical")
+        self.learner = getattr(openmoa.classifier, f"{name}Classifier")(rows.get_schema())
+        self.takes_missing = name in ("OVFM", "OSLMF")
+
+    def _instance(self, x: np.ndarray, label: int) -> Any:
+        there = np.flatnonzero(~np.isnan(x))
+        if self.takes_missing:
+            return SimpleNamespace(x=x, y_index=label, y_label=str(label))
+        return SimpleNamespace(x=x[there], y_index=label, y_label=str(label), feature_indices=there)
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        predicted = [self.learner.predict(self._instance(x, 0)) for x in X]
+        return np.eye(2)[[int(label or 0) for label in predicted]]
+
+    def partial_fit(self, X: np.ndarray, y: np.ndarray, classes: Any = None) -> None:
+        for x, label in zip(X, y.tolist(), strict=True):
+            self.learner.train(self._instance(x, label))
+
+
+def openmoa(name: str) -> Callable[[int], Any]:
+    return lambda n: Standardised(OpenMOA(name, n), absent=np.nan)
+
+
 LEARNERS: dict[str, Callable[[int], Any]] = {
     "naive Bayes": lambda _: WeightedNaiveBayes(None, weight=None),
     "tree": lambda _: HoeffdingTree(),
@@ -315,6 +352,7 @@ LEARNERS: dict[str, Callable[[int], Any]] = {
     "OVFM": OVFM,
     "normal scores": NormalScores,
 }
+THEIRS = ("FTRL", "FOBOS", "RSOL", "OASF", "ORF3V", "OVFM", "OSLMF")
 
 
 def rows_of(name: str, data: Path, n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -436,6 +474,32 @@ def show_named(options: argparse.Namespace) -> None:
         )
 
 
+def show_lead(options: argparse.Namespace) -> None:
+    """Print by how many points OVFM, and normal scores alone, are ahead of each pipeline, set by set."""
+    keys = [key for key in options.pipelines.split(",") if key in PIPELINES]
+    for kind in options.kinds.split(","):
+        header = [*(f"OVFM - {key}" for key in keys), "OVFM - normal scores"]
+        print(f"\n| {kind} | OVFM | " + " | ".join(header) + " |\n| --- |" + " ---: |" * (len(header) + 1))
+        leads = []
+        for name in options.sets.split(","):
+            found = []
+            for seed in range(options.seeds):
+                X, y = rows_of(name, options.data, options.rows, seed)
+                stream = ArrayStream(X, y).with_varying_features(kind, seed=seed)
+                rest = [named_accuracy(stream, PIPELINES[key](), only_first=False) for key in keys]
+                masked = stream.take(len(y))[0]
+                ovfm, scores = (accuracy(masked, y, make(X.shape[1])) for make in (OVFM, NormalScores))
+                found.append([ovfm, *(ovfm - np.array([*rest, scores]))])
+            leads.append(100 * np.array(found))
+            mean, error = leads[-1].mean(axis=0), leads[-1].std(axis=0, ddof=1) / np.sqrt(options.seeds)
+            cells = [f"{a:+.1f} ± {b:.1f}" for a, b in zip(mean[1:], error[1:], strict=True)]
+            print(f"| {name} | {mean[0]:.1f} | " + " | ".join(cells) + " |", flush=True)
+        by_set = np.array(leads).mean(axis=1)
+        mean, error = by_set.mean(axis=0), by_set.std(axis=0, ddof=1) / np.sqrt(len(by_set))
+        cells = [f"{a:+.1f} ± {b:.1f}" for a, b in zip(mean[1:], error[1:], strict=True)]
+        print(f"| **mean** | {mean[0]:.1f} | " + " | ".join(cells) + " |", flush=True)
+
+
 def show_recovery(n_rows: int = 6000) -> None:
     """Print the mean recall of the relevant features that exist, after the first fifth of the stream."""
     selectors: dict[str, Any] = {"FisherScore": FisherScore, "FIRES": FIRES, "Auto": Auto}
@@ -483,6 +547,8 @@ def main() -> None:
     parser.add_argument("--delayed", action="store_true")
     parser.add_argument("--by-name", action="store_true")
     parser.add_argument("--recovery", action="store_true")
+    parser.add_argument("--lead", action="store_true")
+    parser.add_argument("--pipelines", default=",".join(("logistic", "tree", "naive Bayes")))
     options = parser.parse_args()
     if options.delayed or options.recovery:
         (show_delayed if options.delayed else show_recovery)()
@@ -490,7 +556,11 @@ def main() -> None:
     if options.by_name:
         show_named(options)
         return
-    chosen = {name: LEARNERS[name] for name in options.learners.split(",")}
+    if options.lead:
+        show_lead(options)
+        return
+    of_openmoa = {f"OpenMOA {name}": openmoa(name) for name in THEIRS}
+    chosen = {name: (LEARNERS | of_openmoa)[name] for name in options.learners.split(",")}
     for kind in options.kinds.split(","):
         print(f"\n| {kind} | majority class | " + " | ".join(chosen) + " |")
         print("| --- |" + " ---: |" * (len(chosen) + 1))

@@ -58,6 +58,8 @@ class _Source:
         Column that matches delayed labels to rows: a row without a label waits for one with the same key.
     max_waiting : N
         Maximum number of rows that wait for a label; beyond it, the oldest are dropped.
+    max_columns : N
+        Maximum number of columns; further ones that later rows name are ignored. [default: unlimited]
     idle : SECONDS
         End when no row has arrived for this long; 0: read only the existing rows.
     dead_letters : FILE
@@ -76,6 +78,7 @@ class _Source:
     number: str | None = None
     label_key: str | None = None
     max_waiting: Annotated[int, typer.Option(min=1)] = RunOptions.max_waiting
+    max_columns: Annotated[int | None, typer.Option(min=1)] = None
     idle: float | None = None
     dead_letters: str | None = None
     labels: str | None = None
@@ -207,7 +210,7 @@ def follow(
         names, categorical = features_of(stream, options)
         selector, learner = models.make(categorical)
         output.models = {"selector": selector, "learner": learner, "feature_names": names}
-        events = Events(journal, stream, selector, every, names)
+        events = Events(journal, stream, selector, every)
         if watch:
             known = list(stream.feature_names or []) if names is None else names
             events.watched = FollowedWatch(
@@ -378,8 +381,6 @@ class Events:
     selector : estimator or None
     every : int
         Rows between two lines of scores.
-    names : list of str, optional
-        Of the features; by default all columns of the stream.
     """
 
     def __init__(
@@ -388,9 +389,7 @@ class Events:
         stream: FollowedStream,
         selector: Any,
         every: int,
-        names: list[str] | None = None,
     ) -> None:
-        self.names = stream.feature_names if names is None else names
         self.journal, self.stream, self.selector, self.every = journal, stream, selector, every
         self.watchers: list[Callable[[Step], object]] = []
         self.listeners: list[Callable[[dict[str, Any]], object]] = []
@@ -403,7 +402,7 @@ class Events:
         self.n_seen = int(step.n_seen)
         at = {"step": int(step.step), "n_seen": self.n_seen}
         lines = [{**one, **at} for one in self.stream.pop_events()]
-        names = self.names or []
+        names = step.names
         selected = [names[j] for j in step.selected]
         if selected != self.selected:
             before, now = set(self.selected), set(selected)
@@ -416,7 +415,7 @@ class Events:
         if getattr(self.selector, "drift_detected_", False):
             lines.append({"event": "drift", **at})
         if self.watched is not None:
-            lines += [{**one, **at} for one in self.watched.update(step)]
+            lines += [{**one, **at} for one in self.watched.update(step, self.stream.categorical)]
         if self.n_seen // self.every > self._n_reported // self.every:
             if self.watched is not None:
                 lines.append({**self.watched.line(), **at})

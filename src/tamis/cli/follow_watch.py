@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tamis.cli.alerting import Alerting, check_names, update_watch
@@ -17,7 +17,7 @@ _MOST_FEATURES = 20  # of a line of events
 
 
 class FollowedWatch:
-    """Passes each batch of a run to a `Watch`, and returns its events.
+    """Passes each batch of a run to a `Watch`, and returns its events; the watch begins anew when columns are appended.
 
     Parameters
     ----------
@@ -32,24 +32,32 @@ class FollowedWatch:
     def __init__(
         self, alerting: Alerting, names: list[str], categorical: Any, *, is_regression: bool, delay: int
     ) -> None:
-        from tamis.watch import Watch
-
         rules, task = alerting.read_rules(), "regression" if is_regression else "classification"
         check_names(rules, names, task)
         self._send: Callable[[dict[str, Any]], None] = alerting.sender()
         self.delay, self.is_regression = delay, is_regression
+        self._rules = rules
+        self._begin(names, categorical)
+
+    def _begin(self, names: Sequence[str], categorical: Any) -> None:
+        from tamis.watch import Watch
+
+        self._n_features = len(names)
+
         # The learner has learned from the rows that are shown to the watch, so its probabilities are no forecasts.
         self.watched = Watch(
-            rules=rules, task=task, feature_names=names, categorical=categorical,
-            max_pending=delay + 100_000, rows_per_false_alarm=None,
+            rules=self._rules, task="regression" if self.is_regression else "classification", feature_names=list(names),
+            categorical=list(categorical), max_pending=self.delay + 100_000, rows_per_false_alarm=None,
         )  # fmt: skip
         self.waiting: list[Any] = []
 
-    def update(self, step: Step) -> list[dict[str, Any]]:
+    def update(self, step: Step, categorical: Any) -> list[dict[str, Any]]:
         """Add a batch, as predicted before anything learned from it; return its alerts."""
         if step.batch is None or step.models.learner.n_known_classes == 0:
             return []
         X, y, predicted = step.batch
+        if X.shape[1] > self._n_features:
+            self._begin(step.names, categorical)
         if (
             self.watched.n_rows_ == 0
         ):  # alerts count the rows of the run, of which the first are not predicted
@@ -87,6 +95,7 @@ class FollowedWatch:
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from a checkpoint."""
         self.watched, self.waiting = state["watched"], state["waiting"]
+        self._n_features = len(self.watched.feature_names or ())
 
 
 class _Probabilities:

@@ -357,7 +357,8 @@ class RunOutput(Output):
             import tamis
 
             whole = {"pipeline": result.pipeline()} if len(result.frames["steps"]["step"]) else {}
-            tamis.save(self.models | whole, place)
+            names = {} if self.models["feature_names"] is None else {"feature_names": result.feature_names}
+            tamis.save(self.models | names | whole, place)
 
         return {
             "results": (self.folders.get("--out"), result.save),

@@ -132,6 +132,7 @@ class ColumnChange(NamedTuple):
 
     n_features: int  # after the change
     forgotten: NDArray[np.intp] | None = None  # the columns to reset
+    absent: float = np.nan  # value in the dense rows so far
 
     def apply(self, model: Any) -> bool:
         """Change a model; return False, with the model unchanged, if it does not support that."""
@@ -145,13 +146,13 @@ class ColumnChange(NamedTuple):
         return True
 
     def of_rows(self, X: Rows) -> Rows:
-        """Return rows with the changed columns: appended or reset ones are absent, which is NaN in dense rows."""
+        """Return rows with the changed columns: appended or reset ones are absent, in dense rows `absent`."""
         if self.forgotten is not None:
-            return without_columns(X, self.forgotten, np.nan)
+            return without_columns(X, self.forgotten, self.absent)
         shape = X.shape[0], self.n_features
         if sp.issparse(X):
             return type(X)((X.data, X.indices, X.indptr), shape=shape)
-        wide = np.full(shape, np.nan, X.dtype)
+        wide = np.full(shape, self.absent, X.dtype)
         wide[:, : X.shape[1]] = X
         return wide
 

@@ -124,9 +124,8 @@ class RunningScale:
             known = (X[:, j] >= 0) & (X[:, j] < _MOST_CATEGORIES)
             codes = X[known, j].astype(np.intp)
             size = max(len(table), int(codes.max(initial=-1)) + 1)
-            grown: Array = np.column_stack(
-                [np.bincount(codes, None, size), np.bincount(codes, target[known], size)]
-            )
+            sums = np.bincount(codes, None, size), np.bincount(codes, target[known], size)
+            grown: Floats = np.column_stack(sums).astype(np.float64)  # integers without any code
             grown[: len(table)] += table
             tables[j] = grown
         self.tables = tables

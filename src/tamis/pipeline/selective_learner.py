@@ -293,21 +293,28 @@ class SelectiveLearner:
         """Return the learner's current view of rows."""
         return self.learner.view(X, self.mask, self.support, self.scale)
 
+    @property
+    def takes_missing(self) -> bool:
+        """Whether neither selector nor learner rejects missing values; scaling replaces them by the mean."""
+        has_scale = self.scaling == "standard" and (self.is_sure_to_scale or not self.is_sparse)
+        takes = has_scale or accepts_nan(self.learner.model)
+        return takes and (self.selector is None or self.accepts_nan)
+
     def reject(self, error: Exception, X: Rows, names: list[str] | None) -> None:
         """Raise an error that locates NaN or infinity, if one of them is the reason why rows were rejected.
 
         The selector has no column names, and scikit-learn's learners only report that NaN is present. If selector and
         learner both accept NaN, it is not the reason.
         """
-        takes = self.scale is not None or accepts_nan(self.learner.model)  # scaling replaces NaN by the mean
-        takes = takes and (self.selector is None or self.accepts_nan)
         is_masked = self.mask is not None and self.support is not None and not isinstance(error, DataError)
         seen: Any = Masker().mask(X, self.mask, self.support) if is_masked else X  # type: ignore[arg-type]
-        reject_nonfinite(seen, names, allow_nan=takes)
+        reject_nonfinite(seen, names, allow_nan=self.takes_missing)
 
     # -- columns that come and go --------------------------------------------------------------------------
 
-    def change_columns(self, change: ColumnChange, X: Rows, y: Array) -> None:
+    def change_columns(
+        self, change: ColumnChange, X: Rows, y: Array, categorical: Sequence[int] = ()
+    ) -> None:
         """Append or reset columns.
 
         A selector or learner that does not support this is fitted again to recent rows. A reset learner that runs
@@ -317,28 +324,35 @@ class SelectiveLearner:
         ----------
         change : ColumnChange
         X, y : recent rows and their labels, after the change
+        categorical : sequence of int
+            The appended columns whose values are category codes.
         """
-        if not self.is_started:
-            return
         self.n_features, self.candidate = change.n_features, None
         self.replay.restore([(change.of_rows(rows), labels) for rows, labels in self.replay.batches])
         if self.scale is not None:
             self.scale.widen(change.n_features)
             if change.forgotten is not None:
                 self.scale.forget(change.forgotten)
+            self.scale.tables = {**self.scale.tables, **{int(j): np.zeros((0, 2)) for j in categorical}}
+        if not self.is_started:
+            return
         if self.mask is not None:
             mask = np.pad(self.mask, (0, change.n_features - len(self.mask)))
             if change.forgotten is not None:
                 mask[change.forgotten] = False
             self.mask, self.support = mask, np.flatnonzero(mask)
-        # Dense rows have missing values in absent columns, and a selector would count them as 0.
-        if self.selector is not None and not (self.is_sparse and change.apply(self.selector)):
+        renewed = [one for one in (self.selector, self.learner.model) if add_categories(one, categorical)]
+        # An appended column was 0 in all rows. It was missing in dense ones, for which a selector may have imputed 0.
+        has_zeros = self.is_sparse or change.absent == 0.0 or _imputes(self.selector)
+        if self.selector is not None and (
+            self.selector in renewed or not has_zeros or not change.apply(self.selector)
+        ):
             self.selector.__dict__ = clone(self.selector).__dict__
             classes = {} if self.numbers else {"classes": self.learner.classes}
             is_own = isinstance(self.selector, RowSelector)
             self.selector.partial_fit(X, y, **classes if is_own else {})
             self.select()
-        if not self.learner.change_columns(change):
+        if self.learner.model in renewed or not self.learner.change_columns(change):
             self.learner.reset()
             self.learner.learn(self.view(X), y, self.learner.classes)
 
@@ -362,6 +376,21 @@ class SelectiveLearner:
             self.candidate = ResetCandidate(self.learner.another())
             self.candidate.restore(candidate)
         self.__dict__.update(state)
+
+
+def _imputes(selector: Any) -> bool:
+    """Return whether a selector learns from complete rows, in which a column without values so far is 0."""
+    return isinstance(selector, RowSelector) and selector._intake.encoder is not None
+
+
+def add_categories(model: Any, columns: Sequence[int]) -> bool:
+    """Add columns to the categories of a model that has such a parameter; return whether it changed."""
+    if not columns or "categorical" not in (
+        model.get_params(deep=False) if hasattr(model, "get_params") else ()
+    ):
+        return False
+    model.set_params(categorical=[*(model.categorical or ()), *map(int, columns)])
+    return True
 
 
 _KEPT = (

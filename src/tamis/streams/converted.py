@@ -44,6 +44,16 @@ class JSONRows:
         Keys of the columns, in order; by default those of the objects of the first text converted.
     row : int, optional
         Number of preceding rows; by default the first row is preceded by the names.
+    room : int, optional
+        How many keys that are absent from `names` are appended to them; further ones, those without a plain value, and
+        by default all, are ignored with a warning.
+
+    Attributes
+    ----------
+    absent : dict of str to list of int
+        The rows of the last text, counted from 0, that lack a key.
+    has_warned : bool
+        Whether a key was ignored with a warning, of which further ones have none.
 
     Examples
     --------
@@ -51,32 +61,70 @@ class JSONRows:
     'heat,on\n1.50,true\n'
     """
 
-    def __init__(self, path: str, names: Sequence[str] = (), row: int | None = None) -> None:
+    def __init__(
+        self, path: str, names: Sequence[str] = (), row: int | None = None, *, room: int | None = None
+    ) -> None:
         self.path, self.names, self._row, self._held = path, names, row or 0, ""
-        self._has_names, self._warned = row is not None, False
+        self._has_names, self.has_warned = row is not None, False
+        self.room = room
+        self._new: dict[str, Any] = {}  # keys that were appended, and the first value of each
+        self.absent: dict[str, list[int]] = {}
 
     def __call__(self, text: str, last: bool) -> str:
         """Return the rows of the objects that are complete; before the first one, the names."""
         objects = list(self._objects(self._held + text, last))
         names = self.names or list(dict.fromkeys(key for one in objects for key in one))
         rows = [] if self._has_names or not names else [names]
+        if self.room:
+            names = [*names, *self._appended(objects, set(names))]
         self.names, self._has_names = names, self._has_names or bool(names)
-        known = set(names)
-        for one in objects:
+        known, self.absent = set(names), {}
+        for at, one in enumerate(objects):
             self._row += 1
+            if not known <= one.keys():
+                for name in known.difference(one):
+                    self.absent.setdefault(name, []).append(at)
             cells = map(one.get, names)
             rows.append(
                 [x if type(x) is str else self._cell(x, name) for name, x in zip(names, cells, strict=True)]
             )
-            if not self._warned and not one.keys() <= known:
-                self._warned = True
-                new = next(key for key in one if key not in known)
-                warnings.warn(
-                    f"{self.path!r} has a key {new!r} in row {self._row:,} that is absent from the first rows, so it is"
-                    " ignored: add it to the first row to read it.",
-                    stacklevel=2,
-                )
+            if not self.has_warned and not one.keys() <= known:
+                self._warn_of_ignored(one, known)
         return csv_text(rows)
+
+    def _appended(self, objects: list[dict[str, Any]], known: set[str]) -> list[str]:
+        """Return further keys of objects that have a plain value, in the order of appearance."""
+        names: list[str] = []
+        for one in objects:
+            for key, value in one.items():
+                if key not in known and _is_plain(value) and len(names) < (self.room or 0):
+                    names.append(key)
+                    known.add(key)
+                    self._new[key] = value
+        return names
+
+    def _warn_of_ignored(self, one: dict[str, Any], known: set[str]) -> None:
+        """Warn once of a key that is ignored; one without a value is absent."""
+        ignored = [
+            key for key in one if key not in known and not (self.room is not None and one[key] is None)
+        ]
+        if ignored:
+            self.has_warned = True
+            why, fix = "is absent from the first rows", "add it to the first row"
+            if self.room is not None:
+                is_full = _is_plain(one[ignored[0]])
+                why = "is beyond the largest number of columns" if is_full else "has no plain value"
+                fix = "raise max_columns" if is_full else "write plain values"
+            warnings.warn(
+                f"{self.path!r} has a key {ignored[0]!r} in row {self._row:,} that {why}, so it is ignored:"
+                f" {fix} to read it.",
+                stacklevel=3,
+            )
+
+    def pop_new(self) -> dict[str, Any]:
+        """Return the keys that were appended since the last call, and the first value of each."""
+        new, self._new = self._new, {}
+        return new
 
     def _objects(self, text: str, last: bool) -> Iterator[dict[str, Any]]:
         at, n = 0, 0
@@ -115,6 +163,10 @@ class JSONRows:
                 " line, as pandas.json_normalize(rows).to_json(path, orient='records', lines=True) does."
             )
         return "" if value is None else str(value).lower()  # true, false, nan, inf
+
+
+def _is_plain(value: Any) -> bool:
+    return value is not None and not isinstance(value, dict | list)
 
 
 class AlignedRows:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import functools
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,13 +21,13 @@ from typing import Any, BinaryIO, NoReturn, cast
 
 import numpy as np
 
-from tamis._validation import short_repr, warn_of_rounding
+from tamis._validation import Mask, short_repr, warn_of_rounding
 from tamis.errors import StreamError
 from tamis.streams import dialect
 from tamis.streams.arrow import csv, kinds, pa, pc
 from tamis.streams.converted import LONGEST_LINE, AlignedRows, JSONRows, is_json
 from tamis.streams.quotes import MAX_LINES, first_unclosed, quoted_spans, row_ends
-from tamis.streams.source import Source
+from tamis.streams.source import BytesSource, Source
 from tamis.streams.tables import Head, Table, schema_types, split_markers
 
 _BLOCK_BYTES = 1 << 20
@@ -56,7 +57,9 @@ class CSVTable(Table):
     )  # fmt: skip
     above = ""  # lines above the names
     _aligned: Sequence[list[int]] = ()  # start and end of each column that is aligned by blanks
-    all_names: Sequence[str] = ()  # of all columns of the file, unique
+    all_names: list[str] = []  # noqa: RUF012  replaced, never changed: of all columns of the file, unique
+    read_names: list[str]  # without those that are empty and have no name
+    _json: JSONRows | None = None  # the last conversion of JSON
 
     def __init__(self, source: Source, **options: Any) -> None:
         super().__init__(source, **options)
@@ -108,6 +111,51 @@ class CSVTable(Table):
         table._types = schema_types(facts["types"])
         table._first, table._block = None, b""
         return table
+
+    # -- columns that later rows name ----------------------------------------------------------------------
+
+    def append(self, names: Sequence[str], other: Table) -> None:
+        """Append columns of another table, which later rows name."""
+        super().append(names, other)
+        assert isinstance(other, CSVTable)
+        for known, found in (
+            (self.grouped, other.grouped), (self.decimals, other.decimals), (self.time_formats, other.time_formats),
+        ):  # fmt: skip
+            known |= {name: found[name] for name in names if name in found}
+        self.durations |= other.durations.intersection(names)
+        self.__dict__.pop("_integers", None)
+
+    def append_keys(self) -> None:
+        """Append the keys that were first named by the objects converted last, with the kinds of their first values."""
+        assert self._json is not None
+        if first := self._json.pop_new():
+            text = json.dumps(first, default=str).encode() + b"\n"
+            other = CSVTable(
+                BytesSource(self.source.name, text), **{**self.options, "encoding": "utf-8", "header": True}
+            )
+            other.text = set(self.matching(first))
+            other.check_mixed()
+            self.append(list(first), other)
+
+    def absent_rows(self, n_rows: int, names: Sequence[str]) -> dict[str, Mask]:
+        """Return which of the rows parsed last lack a column, of a file with these columns or of JSON objects."""
+        if self._json is None:
+            return super().absent_rows(n_rows, names)
+        masks = {name: np.zeros(n_rows, dtype=bool) for name in self._json.absent}
+        for name, rows in self._json.absent.items():
+            masks[name][rows] = True
+        return masks
+
+    def _add_names(self, names: list[str]) -> None:
+        self.all_names, self.read_names = [*self.all_names, *names], [*self.read_names, *names]
+
+    def forget_appended(self) -> None:
+        """Drop the appended columns, to read the rows again from the first one."""
+        if (n := self.n_first) is not None:
+            self.all_names = self.all_names[: len(self.all_names) - (len(self.read_names) - n)]
+            self.read_names = self.read_names[:n]
+            self.__dict__.pop("_integers", None)
+        super().forget_appended()
 
     # -- dialect -------------------------------------------------------------------------------------------
 
@@ -310,6 +358,7 @@ class CSVTable(Table):
             parse_options=csv.ParseOptions(delimiter=self.separator, newlines_in_values=True),
             convert_options=csv.ConvertOptions(
                 include_columns=only or self.read_names,
+                include_missing_columns=True,
                 column_types=types,
                 strings_can_be_null=True,
                 null_values=self._na,
@@ -325,7 +374,14 @@ class CSVTable(Table):
         above = "" if row is not None else self.above
         convert: Callable[[str, bool], str] = lambda text, last: text  # noqa: E731
         if self.format == "json":
-            convert = JSONRows(self.source.name, self.all_names, row)
+            before, self._json = (
+                self._json,
+                JSONRows(
+                    self.source.name, self.all_names, row, room=self.room if self.gains_columns else None
+                ),
+            )
+            self._json.has_warned = bool(row and before is not None and before.has_warned)
+            convert = self._json
         elif self.delimiter in (" ", dialect.ALIGNED):
             convert = AlignedRows(self.source.name, [slice(*pair) for pair in self._aligned])
         elif codecs.lookup(self.encoding).name == "utf-8" and not above:
@@ -419,6 +475,9 @@ class CSVTable(Table):
         with self.source.open() as file:
             try:
                 for block in self._rows(file):
+                    if self._json is not None:
+                        self.append_keys()
+                        known = known and list(self.all_names)
                     for columns, n_rows in self.parts(block, known, row):
                         row += n_rows
                         yield columns, n_rows
@@ -446,11 +505,11 @@ class CSVTable(Table):
         self.labels, self.whole_labels = self._detect_labels()
 
     def header(self, row: bytes) -> list[str]:
-        """Return the unique names of the columns of another file with the same rows, from its first row."""
+        """Return the names of the columns of another file, from its first row."""
         names, known = self.names_in(self.converter(0)(row, True)), self.all_names
-        if len(names) + 1 == len(known):
+        if len(names) + 1 == len(known) and "" in (known[0], known[-1]):
             names = [*names, ""] if known[0] else ["", *names]
-        return dialect.unique_names(names)
+        return names
 
     def names_in(self, row: bytes) -> list[str]:
         """Return the names in a header row; x0, x1, ... if rows have no header."""

@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._validation.arrays import Floats, as_numbers, is_numeric, warn_of_rounding
+from tamis._validation.arrays import Floats, Mask, as_numbers, is_numeric, warn_of_rounding
 from tamis._validation.rows import as_rows
 from tamis._validation.table import Table, first_value
 from tamis._validation.values import is_missing, short_repr
@@ -93,7 +93,7 @@ class ColumnEncoder:
         values, self._sum, self._count = state
         self._codes = CategoryCodes(values, MAX_CATEGORIES)
 
-    def encode(self, column: Any, first_row: int) -> Floats:
+    def encode(self, column: Any, first_row: int, absent: Mask | None = None) -> Floats:
         """Return a block of the column as numbers.
 
         Parameters
@@ -101,6 +101,8 @@ class ColumnEncoder:
         column : pyarrow.Array
         first_row : int
             Number of its first row in the source, for messages.
+        absent : ndarray of shape (n_rows,), bool, optional
+            The rows that do not name the column: their values are missing, which is no error.
 
         Raises
         ------
@@ -112,10 +114,14 @@ class ColumnEncoder:
             self._codes.encode(column.dictionary.to_pylist())  # the order of the declaration
             column = column.dictionary_decode()
         if self.categorical or is_text(kind):
-            return self._encode_categories(column)
+            if absent is None or not absent.any():
+                return self._encode_categories(column)
+            codes = np.full(len(absent), np.nan)
+            codes[~absent] = self._encode_categories(column.filter(pa.array(~absent)))
+            return codes
         if kinds.is_temporal(kind):
             values = _seconds(column) if self.part is None else _part(column, self.part)
-            return self._impute(values, first_row)
+            return self._impute(values, first_row, absent)
         if kinds.is_decimal(kind):
             try:
                 column = column.cast(pa.int64())
@@ -130,10 +136,10 @@ class ColumnEncoder:
                 " the file."
             )
         elif not (kinds.is_integer(kind) or kinds.is_floating(kind)):
-            return self._impute(self.encode_values(column.to_pylist(), first_row), first_row)
+            return self._impute(self.encode_values(column.to_pylist(), first_row), first_row, absent)
         if kinds.is_integer(kind) and kind.bit_width == 64 and not self._warned:
             self._warned = warn_of_rounding(column.drop_null().to_numpy(), lambda _: self.name)
-        return self._impute(_to_float(column), first_row)
+        return self._impute(_to_float(column), first_row, absent)
 
     def encode_values(self, column: Any, first_row: int) -> Floats:
         """Return a block of the column of a frame, or of a list of Python values, as numbers.
@@ -216,10 +222,10 @@ class ColumnEncoder:
         codes = self._codes.encode(encoded.dictionary.to_pylist())
         return codes.astype(np.float64)[encoded.indices.to_numpy()]
 
-    def _impute(self, values: Floats, first_row: int) -> Floats:
+    def _impute(self, values: Floats, first_row: int, absent: Mask | None) -> Floats:
         finite = np.isfinite(values)
         if not finite.all():
-            self._raise_nonfinite(values, first_row)
+            self._raise_nonfinite(values if absent is None else np.where(absent, 0.0, values), first_row)
         if self.missing != "mean":
             return values
         # Sums are cumulative by row, so a mean depends neither on later rows nor on the division into blocks.

@@ -10,15 +10,16 @@ import copy
 import difflib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from tamis._validation.arrays import Array
+from tamis._validation.arrays import Array, Mask
 from tamis._validation.labels import plain_numbers
 from tamis._validation.values import as_list, check_choice, check_number, is_integer, short_repr
 from tamis.errors import StreamError
@@ -318,12 +319,15 @@ class TableStream(FileStream):
         names, path = table.names(), table.source.name
         self._clock = [names[find_column(name, names, path)] for name in clock]
         self._label = -1 if label is None else find_column(label, names, path)
+        self._names = list(names)  # of the columns that it has features of
+        self._na, self._drop = list(na), list(map(str, drop))
+        table.text_patterns = tuple(one for one in [*categorical, *drop] if isinstance(one, str))
         text = {name for one in categorical for name in match_columns(one, names, path)}
         dropped = {name for one in drop for name in match_columns(one, names, path)}
         self._check_columns(names, text, dropped)
         self._markers = markers_of(na, names, path)
         self._features = self._features_of(names, text, dropped)
-        self.feature_names = [names[i] + (f".{part}" if part else "") for i, part in self._features]
+        self.feature_names = [_feature_name(names[i], part) for i, part in self._features]
         self.n_features = len(self._features)
         self.n_rows = None if drop_unlabelled else table.n_rows
         if self.n_features == 0:
@@ -359,9 +363,48 @@ class TableStream(FileStream):
             name: parts for name, parts in times.items() if name not in self._clock and name not in text
         }
         kept = [i for i, name in enumerate(names) if i != self._label and name not in dropped]
-        # The clock columns are last, so that the positions of the others are unchanged.
-        kept.sort(key=lambda i: names[i] in self._clock)
+        n_first = self._table.n_first or len(names)
+        # The clock columns are last, so that the positions of the others are unchanged; then those of later rows.
+        kept.sort(key=lambda i: (i >= n_first, names[i] in self._clock))
         return [(i, part) for i in kept for part in encoded_as_parts.get(names[i], (None,))]
+
+    def _append_features(self, encoders: list[ColumnEncoder], n_columns: int) -> None:
+        """Append the features of columns that later rows have named."""
+        n_before, known = self.n_features or 0, len(self._names)
+        self._names = names = self._table.names()[:n_columns]
+        dropped = {name for name in names[known:] for one in self._drop if fnmatchcase(name, one)}
+        new = [one for one in self._features_of(names, self._table.text, dropped) if one[0] >= known]
+        self._features = [*self._features, *new]
+        self._markers = markers_of(self._na, names, self._source.name)
+        self.feature_names = [
+            *(self.feature_names or ()),
+            *(_feature_name(names[i], part) for i, part in new),
+        ]
+        self.n_features = len(self._features)
+        kinds, text = self._table.types(), self._table.text
+        self.categorical = [
+            *self.categorical,
+            *(n_before + j for j, (i, _) in enumerate(new) if names[i] in text or is_text(kinds[names[i]])),
+        ]
+        encoders += self.encoders(n_before)
+
+    def forget_appended(self) -> None:
+        """Drop the columns that later rows have named, to read from the first row again."""
+        if (n := self._table.n_first) is not None:
+            self.categorical = self.categorical_of(n)
+            self._names, self._features = self._names[:n], [one for one in self._features if one[0] < n]
+            self.n_features = len(self._features)
+            self.feature_names = (self.feature_names or [])[: self.n_features]
+            self._table.forget_appended()
+
+    def n_excluded(self, n_columns: int) -> int:
+        """Return the number of the first columns that are no features."""
+        return n_columns - len({i for i, _ in self._features if i < n_columns})
+
+    def categorical_of(self, n_columns: int | None) -> list[int]:
+        """Return the categorical features of the first columns."""
+        n = len(self._names) if n_columns is None else n_columns
+        return [j for j in self.categorical if self._features[j][0] < n]
 
     def with_missing(self, missing: str) -> Self:
         """Return the stream with another treatment of missing numbers; see :meth:`Stream.with_missing`."""
@@ -379,6 +422,8 @@ class TableStream(FileStream):
                 **self._source.fingerprint()}  # fmt: skip
 
     def _all_blocks(self) -> Iterator[Batch]:
+        self.forget_appended()
+        self._table.gains_columns = self.gains_columns
         encoders = self.encoders()
         self.n_dropped, first_row = 0, 1  # rows are counted from 1, without the header
         self._share_read, blocks = None, self._measured_blocks()
@@ -406,24 +451,28 @@ class TableStream(FileStream):
         return 1.0 if self._source.finished else self._share_read
 
     def as_batch(
-        self, encoders: list[ColumnEncoder], columns: list[Any], n_rows: int, first_row: int
-    ) -> Batch:
-        """Return the Arrow columns of some rows as numbers and labels."""
-        X = self.as_numbers(encoders, columns, n_rows, first_row)
+        self, encoders: list[ColumnEncoder], columns: list[Any], n_rows: int, first_row: int,
+        absent: Mapping[str, Mask] = MappingProxyType({}),
+    ) -> Batch:  # fmt: skip
+        """Return the Arrow columns of some rows as numbers and labels; some rows may lack a column."""
+        X = self.as_numbers(encoders, columns, n_rows, first_row, absent)
         if self._label < 0:
             return (X, np.zeros(n_rows))
         return self._with_labels(X, columns[self._label], first_row)
 
     def as_numbers(
-        self, encoders: list[ColumnEncoder], columns: list[Any], n_rows: int, first_row: int
-    ) -> Array:
-        """Return the features of some rows as numbers."""
-        names = self._table.names()
+        self, encoders: list[ColumnEncoder], columns: list[Any], n_rows: int, first_row: int,
+        absent: Mapping[str, Mask] = MappingProxyType({}),
+    ) -> Array:  # fmt: skip
+        """Return the features of some rows as numbers; some rows may lack a column."""
+        if len(columns) > len(self._names):
+            self._append_features(encoders, len(columns))
+        names = self._names
         features = [without_markers(columns[i], self._markers.get(names[i], [])) for i, _ in self._features]
         X = np.empty((n_rows, len(features)), dtype=self._dtype(features))
         try:
             for j, (encoder, column) in enumerate(zip(encoders, features, strict=True)):
-                X[:, j] = encoder.encode(column, first_row)
+                X[:, j] = encoder.encode(column, first_row, absent.get(names[self._features[j][0]]))
         except StreamError as error:
             raise StreamError(f"{self._source.name!r}: {error}") from None
         categories = {j: encoder.categories for j, encoder in enumerate(encoders) if encoder.categories}
@@ -441,18 +490,20 @@ class TableStream(FileStream):
         """Return the column of the labels, and the columns of the features."""
         return columns[self._label], [columns[i] for i in dict.fromkeys(i for i, _ in self._features)]
 
-    def encoders(self) -> list[ColumnEncoder]:
-        """Return a new encoder for each column."""
+    def encoders(self, start: int = 0) -> list[ColumnEncoder]:
+        """Return a new encoder for each feature from `start` on."""
         missing, table, names = str(self._options["missing"]), self._table, self._table.names()
+        n_first = len(names) if table.n_first is None else table.n_first
         return [
             ColumnEncoder(
                 name,
-                "keep" if name in self._clock else missing,
+                # A column that later rows name is missing in all others.
+                "keep" if name in self._clock or (missing == "error" and i >= n_first) else missing,
                 names[i] in table.text,
                 table.categories(names[i]),
                 part,
             )
-            for name, (i, part) in zip(self.feature_names or (), self._features, strict=True)
+            for name, (i, part) in [*zip(self.feature_names or (), self._features, strict=True)][start:]
         ]
 
     def _dtype(self, features: list[Any]) -> type[np.floating[Any]]:
@@ -486,6 +537,10 @@ class TableStream(FileStream):
                 " numbers or booleans, or name another column as the label."
             )
         return labels.to_numpy(zero_copy_only=False)
+
+
+def _feature_name(column: str, part: str | None) -> str:
+    return f"{column}.{part}" if part else column
 
 
 def markers_of(na: Sequence[str], names: list[str], path: str) -> dict[str, list[float]]:

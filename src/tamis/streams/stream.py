@@ -42,6 +42,10 @@ class Stream(ABC):
         Features whose values arrive some rows later, see :meth:`with_delayed_features`.
     missing : {"keep", "mean", "error"}
         Treatment of missing numbers, see :meth:`with_missing`.
+    gains_columns : bool
+        Set by a consumer, such as :func:`tamis.prequential`, that accepts new columns in later batches: JSON objects
+        and followed files then append those that later rows name to `feature_names`. Their values are missing in
+        earlier rows.
     """
 
     feature_names: list[str] | None = None
@@ -51,6 +55,7 @@ class Stream(ABC):
     categorical: Sequence[int] = ()
     delayed_features: Mapping[str, int] = MappingProxyType({})
     missing: str = "keep"
+    gains_columns: bool = False
     on_idle: Callable[[], object] = staticmethod(lambda: None)  # called while waiting for rows
 
     def batches(self, size: int = 100, *, start: int = 0) -> Iterator[Batch]:
@@ -81,6 +86,9 @@ class Stream(ABC):
             return rechunk(self._blocks(int(start)), int(size))
         # The means are those of all earlier rows.
         return rechunk(_without_first(self._complete_blocks(), int(start)), int(size))
+
+    def forget_appended(self) -> None:  # noqa: B027  optional
+        """Drop the columns that later rows have named, before another pass with `gains_columns`; there are none."""
 
     def with_delayed_features(self, delays: Mapping[str, int]) -> Self:
         """Return the stream with delayed features, whose values arrive after their row, like delayed labels.
@@ -442,6 +450,8 @@ def join_batches(parts: list[Batch]) -> Batch:
         width = max(X.shape[1] for X in blocks)  # svmlight rows of any width
         blocks = [sp.csr_matrix(X) for X in blocks]
         blocks = [sp.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], width)) for X in blocks]
+    elif any(X.shape[1] < blocks[-1].shape[1] for X in blocks):  # columns were appended
+        blocks = [append_missing(X, blocks[-1].shape[1]) for X in blocks]
     X = sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.concatenate(blocks)
     labels = [y for _, y in parts]
     kinds = {y.dtype.kind for y in labels}
@@ -452,7 +462,14 @@ def join_batches(parts: list[Batch]) -> Batch:
     return X, np.concatenate(labels)
 
 
-_KINDS_OF_VARYING = ("trapezoidal", "capricious", "evolvable", "shuffled", "open")
+def append_missing(X: Array, n_columns: int) -> Array:
+    """Return dense rows with further columns, whose values are missing."""
+    wide = np.full((len(X), n_columns), np.nan, X.dtype)
+    wide[:, : X.shape[1]] = X
+    return wide
+
+
+KINDS_OF_VARYING = ("trapezoidal", "capricious", "evolvable", "shuffled", "open")
 _OVERLAP = 0.2  # of a period, in which the features of two periods exist
 _DRAWN_AGAIN = 0.2  # probability, between two periods of an open space
 
@@ -479,6 +496,8 @@ class VaryingStream(Stream):
 
     Attributes
     ----------
+    whole : Stream
+        The stream of all features.
     kind, share, n_periods, period
     relevant_rows, relevant_at
         As for :class:`SyntheticStream`, of the features that exist; only if the stream has them.
@@ -509,7 +528,7 @@ class VaryingStream(Stream):
         self, stream: Stream, kind: str, share: float = 0.5, n_periods: int = 10, period: int | None = None,
         seed: int = 0,
     ) -> None:  # fmt: skip
-        check_choice("kind", kind, _KINDS_OF_VARYING)
+        check_choice("kind", kind, KINDS_OF_VARYING)
         check_number("share", share, low=0, high=1, open_low=True)
         check_number("n_periods", n_periods, low=2, integer=True)
         check_number("seed", seed, low=0, integer=True)
@@ -523,7 +542,7 @@ class VaryingStream(Stream):
             )
         if period is not None:
             check_number("period", period, low=1, integer=True)
-        self._stream, self.kind, self.share, self.n_periods = stream, kind, float(share), int(n_periods)
+        self.whole, self.kind, self.share, self.n_periods = stream, kind, float(share), int(n_periods)
         self.period = int(period if period is not None else max(int(stream.n_rows or 1) // n_periods, 1))
         self._seed, self._draws = int(seed), Draws(seed).child("varying")
         self.n_features, self.n_rows = int(stream.n_features), stream.n_rows
@@ -575,14 +594,14 @@ class VaryingStream(Stream):
     @property
     def relevant_rows(self) -> Callable[[int, int], Mask]:
         """A function that returns the features that are relevant to, and exist in, each of some rows."""
-        inner: Any = self._stream
+        inner: Any = self.whole
         known = inner.relevant_rows
         return lambda start, stop: known(start, stop) & self.present_rows(start, stop)
 
     @property
     def relevant_at(self) -> Callable[[int], Ints]:
         """A function that returns the features that are relevant at, and exist in, a row."""
-        inner: Any = self._stream
+        inner: Any = self.whole
         known = inner.relevant_at
         return lambda t: np.intersect1d(known(t), np.flatnonzero(self.present_rows(t, t + 1)[0]))
 
@@ -617,7 +636,7 @@ class VaryingStream(Stream):
 
     def _blocks(self, start: int) -> Iterator[Batch]:
         row = start
-        for X, y in self._stream._blocks(start):
+        for X, y in self.whole._blocks(start):
             if sp.issparse(X):
                 raise StreamError(
                     "Features that vary need dense rows, but the rows of this stream are sparse."
@@ -629,14 +648,14 @@ class VaryingStream(Stream):
 
     def progress(self) -> float | None:
         """Return the fraction of the input that the current pass has consumed, or None if it is unknown."""
-        return self._stream.progress()
+        return self.whole.progress()
 
     def describe(self) -> dict[str, Any]:
         """Return the parameters, and the description of the stream."""
         return {
             "kind": "varying", "varying": self.kind, "share": self.share, "n_periods": self.n_periods,
-            "period": self.period, "seed": self._seed, "stream": self._stream.describe(),
+            "period": self.period, "seed": self._seed, "stream": self.whole.describe(),
         }  # fmt: skip
 
     def _title(self) -> str:
-        return f"{self._stream._title()} {self.kind}".strip()
+        return f"{self.whole._title()} {self.kind}".strip()

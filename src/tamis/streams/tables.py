@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
+import numpy as np
+
+from tamis._validation import Mask
 from tamis.streams.arrow import ipc, pa, parquet, pc
 from tamis.streams.dialect import unique_names
 from tamis.streams.encode import time_parts
@@ -50,6 +54,11 @@ class Table:
 
     format = ""
     later: Table | None = None  # more rows, by which texts are identifiers or categories
+    gains_columns = False  # whether columns that later rows name are appended,
+    room = 1 << 31  # and how many
+    required: tuple[str, ...] = ()  # columns that each file has
+    n_first: int | None = None  # columns of the first rows, if some were appended since
+    text_patterns: tuple[str, ...] = ()  # patterns of names of columns whose values are read as text
     _facts: tuple[str, ...] = ()  # attributes that are its state
 
     def __init__(self, source: Source, **options: Any) -> None:
@@ -72,6 +81,31 @@ class Table:
         given = list(names)
         self._names = unique_names(given)
         self.renamed = {new: old for new, old in zip(self._names, given, strict=True) if new != old}
+
+    def append(self, names: Sequence[str], other: Table) -> None:
+        """Append columns of another table, which later rows name."""
+        self.n_first = len(self.names()) if self.n_first is None else self.n_first
+        kinds = dict(zip(other.names(), other._types, strict=True))
+        self._add_names(list(names))
+        self.room -= len(names)
+        self._types = [*self._types, *(kinds[name] for name in names)]
+        self.text |= set(self.matching(names))
+
+    def absent_rows(self, n_rows: int, names: Sequence[str]) -> dict[str, Mask]:
+        """Return the rows that lack a column, in a file with these columns: all or none."""
+        return {name: np.ones(n_rows, dtype=bool) for name in self.names() if name not in names}
+
+    def matching(self, names: Iterable[str]) -> list[str]:
+        """Return the names of appended columns whose values are read as text."""
+        return [name for name in names if any(fnmatchcase(name, pattern) for pattern in self.text_patterns)]
+
+    def _add_names(self, names: list[str]) -> None:
+        self._names = [*self._names, *names]
+
+    def forget_appended(self) -> None:
+        """Drop the appended columns, to read the rows again from the first one."""
+        if self.n_first is not None:
+            self._types, self.n_first = self._types[: self.n_first], None
 
     def categories(self, name: str) -> list[str] | None:
         """Return the values declared for a column in the file, if any."""

@@ -210,7 +210,8 @@ class Watch:
 
     def _features(self, step: Step, width: int) -> Table:
         chosen = set(step.selected.tolist()) if step.selected is not None else set()
-        names = [self.names[j] for j in chosen] if self.names else [f"x{j}" for j in chosen]
+        known = step.names or self.names  # columns may have been appended
+        names = [known[j] for j in chosen] if known else [f"x{j}" for j in chosen]
         top, most = step.top[:_N_SHOWN], int(0.4 * width)
         self._widest = max(self._widest, width_of((name for name, _ in top), most))  # never narrower again
         length = width - self._widest - 17

@@ -149,6 +149,11 @@ class SlidingStability(ThreadSafe):
         self.n_sets = min(self._added, self.window)
         self._value = self._phi()
 
+    def widen(self, n_features: int) -> None:
+        """Append features, which were in no set so far."""
+        self._counts = np.pad(self._counts, (0, n_features - self.n_features))
+        self.n_features = n_features
+
     def _slide(self, indices: Ints) -> bool:
         slot = self._added % self.window
         return bool(_slide(indices, self._counts, self._ring, self._sizes, self._totals, slot))

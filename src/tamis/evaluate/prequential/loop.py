@@ -346,6 +346,7 @@ def prequential(
             f"checkpoint={str(checkpoint)!r} cannot resume standard input, which can be read only once: save the rows"
             " to a file, or let the producer number them (follow_files(..., number=))."
         )
+    source.forget_appended()
     learner = _wrap_river(learner)
     if task is not None:
         check_choice("task", task, ("classification", "regression"))
@@ -392,7 +393,9 @@ def prequential(
             return run.is_consistent
 
         try:
-            source.on_idle = keep
+            # A column is absent from the rows before it, and from those after it if it vanishes.
+            is_imputed = run.settings["stream"].get("missing") == "mean"
+            source.on_idle, source.gains_columns = keep, run.pair.takes_missing or is_imputed
             with defer_interrupts(is_between_batches) as stop_if_asked:
                 for X, y in run.batches():
                     (run.process_block if options.batch_size == "auto" else run.process_batch)(X, y)
@@ -411,7 +414,8 @@ def prequential(
             error.result = run.result()  # type: ignore[attr-defined]
             raise
         finally:
-            vars(source).pop("on_idle", None)
+            for name in ("on_idle", "gains_columns"):
+                vars(source).pop(name, None)
         if run.is_consistent and run.n_seen:  # otherwise the last checkpoint remains
             saved.write(run.settings, everything)
         result = run.result()

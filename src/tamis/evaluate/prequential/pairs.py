@@ -34,9 +34,9 @@ from tamis.evaluate.prequential.frozen import FirstRows
 from tamis.learners.linear import are_alike, predict_and_train
 from tamis.learners.reset import ResetOnDrift
 from tamis.options import RunOptions
-from tamis.pipeline.masked_learner import MaskedLearner, View
+from tamis.pipeline.masked_learner import ColumnChange, MaskedLearner, View
 from tamis.pipeline.scaling import RunningScale
-from tamis.pipeline.selective_learner import SelectiveLearner
+from tamis.pipeline.selective_learner import SelectiveLearner, add_categories
 from tamis.streams.stream import Batch
 
 
@@ -295,6 +295,37 @@ class Pair:
         self.total += float(scores.sum())
         self.n_seen += len(scores)
         self.has_score |= not self.selector.is_frozen or self.selector.order is not None
+
+    def append_columns(
+        self, change: ColumnChange, X: Rows, y: Array, categorical: Sequence[int], scale: RunningScale | None,
+        others: Sequence[Pair],
+    ) -> None:  # fmt: skip
+        """Append columns: to random orders at random places, to the frozen selection as the last ones.
+
+        A learner that cannot gain columns is fitted again to these recent rows. Other pairs that share it have already
+        changed it.
+        """
+        selector, learner = self.selector, self.learner
+        selector.first = [(whole(change.of_rows(X)), y) for X, y in selector.first]
+        if (order := selector.order) is not None:
+            new = np.arange(len(order), change.n_features)
+            places = (
+                len(order)
+                if selector.is_frozen
+                else np.random.default_rng(order).integers(0, len(order), len(new))
+            )
+            selector.order = np.insert(order, places, new)
+        if any(other.learner is learner for other in others):
+            return
+        is_renewed = add_categories(learner.model, categorical)
+        self.is_fixed = (
+            self.is_fixed and not is_renewed
+        )  # the positions of the categories are those of all columns
+        if self.is_fixed and self.columns is not None:
+            return
+        if is_renewed or not learner.change_columns(change):
+            learner.reset()
+            learner.learn(self._view(X, scale), y, learner.classes)
 
     def state(self) -> dict[str, Any]:
         """Return the state to be saved."""

@@ -8,7 +8,7 @@ import math
 import os
 import shutil
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -66,6 +66,8 @@ class Step:
         The rows, their labels, and the predictions before any update; valid until the next batch.
     models : object
         The selector, the scale and the learner, updated with the batch; they change with the next one.
+    names : list of str
+        Names of the features; x0, x1, ... without names. Later steps may have more.
     """
 
     values: dict[str, float]
@@ -74,6 +76,7 @@ class Step:
     progress: float | None
     batch: tuple[Any, Any, Any] | None = None
     models: Any = None
+    names: Sequence[str] = ()
 
     def __getattr__(self, name: str) -> float:
         try:

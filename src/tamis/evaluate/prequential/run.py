@@ -42,12 +42,15 @@ from tamis.evaluate.prequential.run_log import RunLog
 from tamis.evaluate.prequential.settings import REGRESSION, Task, features_of, plain, settings_of
 from tamis.options import RunOptions
 from tamis.persistence.attributes import check_attributes
+from tamis.pipeline.masked_learner import ColumnChange
 from tamis.pipeline.scaling import RunningScale
 from tamis.pipeline.selective_learner import SelectiveLearner
+from tamis.replay import Replay
 from tamis.rows.random_subset import RandomSubset
 from tamis.streams.stream import Batch, Stream
 from tamis.summaries.label_series import LabelSeries
 
+_REPLAYED = 1000  # rows
 _SCORE_INTERVAL = 1000
 _SHORT_RUN_STEPS = 20  # whose scores are all recorded; then those of every second step, of every third, ...
 _ROW_BY_ROW, _MOST_COLUMNS = 50_000, 1000  # rows and columns up to which batches of one row are affordable
@@ -116,6 +119,7 @@ class Run:
         delayed.now float in [-inf, inf]  delayed.columns[] in [0, n_columns)
         delayed.blocks[][0] (B, f)  delayed.blocks[][1] (B) labels  delayed.blocks[][2] (B) float in [-inf, inf]
         delayed.blocks[][3] (B) in [0, n_seen)
+        recent.batches fixed  recent.batches[][0] (R, f)  recent.batches[][1] (R) labels
         pair.n_features (=f)  pair.n_seen in [n_seen, n_seen]
         baselines[].selector.order in [0, n_features)  baselines[].columns in [0, n_features)  baselines[]._ring finite
         baselines[].n_seen in [0, n_seen]  baselines[].total finite
@@ -174,6 +178,8 @@ class Run:
         # Since the last step: the time of the clock, of compilation until then, of reading alone.
         self._clock, self._compiling, self._reading = time.perf_counter(), compilation.seconds, 0.0
         self.batch: tuple[Rows, Array, Array] | None = None  # the last one, as predicted
+        # The last rows: a model that cannot gain columns is fitted again to them.
+        self.recent = Replay(None, _REPLAYED)
 
     # -- one batch -----------------------------------------------------------------------------------------
 
@@ -219,14 +225,18 @@ class Run:
 
     def process_batch(self, X: Rows, y: Array) -> None:
         """Test on a batch, and train on the rows whose labels arrived with it; before the first labels only train."""
-        if self.n_columns not in (0, X.shape[1]):
+        if self.n_columns not in (0, X.shape[1]) and not (
+            self.stream.gains_columns and self.n_columns < X.shape[1]
+        ):
             raise DataError(f"A batch has {X.shape[1]} columns, the earlier ones had {self.n_columns}.")
+        self.is_consistent = False
         if self.n_columns == 0:
             self._begin(X)
+        elif self.n_columns < X.shape[1]:
+            X = self._append_columns(X)
         now = comes = None
         if self.delayed.columns is not None:
             X, y, now, comes = self.delayed.split_times(X, y)
-        self.is_consistent = False
         try:
             codes: Array
             if self.task is REGRESSION:
@@ -255,6 +265,8 @@ class Run:
             self.pair.reject(error, X, self.names)
             raise
         self._measure_dependence(codes)
+        if due is not None and self.stream.gains_columns:
+            self.recent.add(*due)
         self.is_consistent = True
 
     def _hide_delayed_values(self, X: Rows) -> Rows:
@@ -321,6 +333,30 @@ class Run:
         self.pair.begin(
             self.n_features, is_sparse=sp.issparse(X), categorical=features_of(self.stream, self.options)[1]
         )
+
+    def _append_columns(self, X: Rows) -> Rows:
+        """Append the columns that the stream has gained, which are absent from all rows so far; return the batch."""
+        self.write()  # pending steps have the columns so far
+        n_before, n_more = self.n_features, X.shape[1] - self.n_columns
+        if not self.pair.takes_missing:  # the first rows of the batch may lack them
+            X = np.array(X)
+            X[:, self.n_columns :] = np.nan_to_num(X[:, self.n_columns :], nan=0.0)
+        self.n_columns, self.n_features = X.shape[1], n_before + n_more
+        self.names, categorical = features_of(self.stream, self.options)
+        change = ColumnChange(self.n_features, absent=np.nan if self.pair.takes_missing else 0.0)
+        self.stability.widen(self.n_features)
+        if self.recorded is not None:
+            self.recorded = np.pad(self.recorded, (0, n_more))
+        if self.truth is not None:
+            self.truth = np.pad(self.truth, (0, n_more))
+        self.delayed.blocks = [(change.of_rows(block), *rest) for block, *rest in self.delayed.blocks]
+        self.recent.restore([(change.of_rows(block), labels) for block, labels in self.recent.batches])
+        rows, y = self.recent.rows() or (np.empty((0, self.n_features)), self.labels[:0])
+        new_categories = [j for j in categorical if j >= n_before]
+        self.pair.change_columns(change, rows, y, new_categories)
+        for at, pair in enumerate(self.baselines):
+            pair.append_columns(change, rows, y, new_categories, self.pair.scale, self.baselines[:at])
+        return X
 
     def _classes_with(self, y: Array) -> Array:
         """Return the classes including those of these labels."""
@@ -575,7 +611,7 @@ class Run:
         names = self._names()
         top = [(names[j], score) for j, score in zip(features.tolist(), scores.tolist(), strict=True)]
         selected = np.arange(self.n_features) if self.recorded is None else np.flatnonzero(self.recorded)
-        return Step(values, selected, top, self._progress(), self.batch, self.pair)
+        return Step(values, selected, top, self._progress(), self.batch, self.pair, names)
 
     def _progress(self) -> float | None:
         shares = [self.n_seen / n for n in (self.stream.n_rows, self.options.max_rows) if n]
@@ -665,6 +701,7 @@ class Run:
             "models": self.pair.state(),
             "records": self.records.state(),
             "delayed": self.delayed.state(),
+            "recent": self.recent.batches,
             "pairs": [pair.state() for pair in self.baselines],
             "tracked": [one.state() for one in self.tracked],
             "position": self.stream.position(),
@@ -692,6 +729,7 @@ class Run:
         for one, kept in zip(self.tracked, state.pop("tracked"), strict=True):
             one.restore(kept)
         self.delayed.restore(state.pop("delayed"))
+        self.recent.restore(state.pop("recent"))
         self.pair.restore(state.pop("models"))
         saved = state.pop("pairs")
         self.__dict__.update(state)

@@ -14,6 +14,8 @@ from typing import Any
 
 from tamis._interrupts import raise_asynchronous
 from tamis.errors import StreamError
+from tamis.streams.dialect import unique_names
+from tamis.streams.tables import Table
 
 WINDOW = 1 << 14  # bytes of data at either end that identify a file
 
@@ -101,10 +103,28 @@ def unreadable(name: str, error: OSError) -> StreamError:
     return StreamError(f"{name!r} cannot be read ({error.strerror}): check its permissions.")
 
 
-def check_same_columns(name: str, known: list[str], new: list[str]) -> None:
-    """Raise if the columns of a file differ from those of the first one."""
+def names_of_columns(name: str, given: list[str], known: list[str], table: Table) -> list[str]:
+    """Return the unique names of the columns of a further file.
+
+    Raises
+    ------
+    StreamError
+        If they differ from those of the first file, and the table cannot gain columns; or if a required column is
+        missing or a name is repeated.
+    """
+    new = unique_names(given)
     if new == known or (sorted(new) == sorted(known) and len(set(known)) == len(known)):
-        return
+        return new
+    if table.gains_columns:
+        repeated = [one for one, renamed in zip(given, new, strict=True) if renamed not in (one, *known)]
+        if repeated:
+            raise StreamError(f"{name!r} names the column {repeated[0]!r} twice: rename one of them.")
+        lost = [one for one in table.required if one in known and one not in new]
+        if lost:
+            raise StreamError(
+                f"{name!r} has no column {lost[0]!r}, which earlier files have and each row needs: add it."
+            )
+        return new
     lacks = [one for one in known if one not in new]
     adds = [one for one in new if one not in known]
     differences = [f"lacks {', '.join(map(repr, lacks[:3]))}"] if lacks else []

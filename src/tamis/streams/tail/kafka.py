@@ -18,6 +18,7 @@ from io import BytesIO
 from typing import Any
 
 from tamis._interrupts import raise_asynchronous
+from tamis._validation import Mask
 from tamis.errors import CheckpointError, StreamError
 from tamis.streams.tail.file import digest
 from tamis.streams.tail.text import FollowedText
@@ -132,8 +133,8 @@ class MessageLines(FollowedText):
         self.row = sum(part.row for part in self._topics.parts.values())
         return rows
 
-    def columns(self, rows: list[bytes], table: Any, before: int) -> tuple[list[Any], int]:
-        """Return messages as Arrow columns; an error names the offset of a single message."""
+    def columns(self, rows: list[bytes], table: Any, before: int) -> tuple[list[Any], dict[str, Mask]]:
+        """Return messages as Arrow columns, and which lack one; an error names the offset of a single message."""
         path = self.name
         try:
             if len(rows) == 1:
@@ -381,8 +382,9 @@ class FollowedTopics:
         """Return a message as a line of JSON."""
         try:
             row = self._decoded(part.topic, data)
-            if part.topic != self._topics[0] and not isinstance(row, dict):
-                row = {str(self._label): row}
+            if part.topic != self._topics[0]:
+                row = row if isinstance(row, dict) else {str(self._label): row}
+                row = {name: row[name] for name in (self._key, str(self._label)) if name in row}
             if not isinstance(row, dict):
                 raise ValueError("is not an object with named values")
             if len(self._topics) == 2:

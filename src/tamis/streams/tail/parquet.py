@@ -10,12 +10,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tamis._interrupts import raise_asynchronous
+from tamis._validation import Mask
 from tamis.errors import StreamError
-from tamis.streams.arrow import parquet
-from tamis.streams.dialect import unique_names
+from tamis.streams.arrow import pa, parquet
 from tamis.streams.encode import time_parts
 from tamis.streams.tables import Table
-from tamis.streams.tail.file import WINDOW, FollowedFile, check_same_columns, digest
+from tamis.streams.tail.file import WINDOW, FollowedFile, digest, names_of_columns
 
 _MAGIC = b"PAR1"  # at both ends of a file
 
@@ -60,20 +60,21 @@ class FollowedParquet(FollowedFile):
     def look(self, table: Table) -> bool:
         """Read and validate the column names, which may be in another order; return whether they are available."""
         if self.names is None and self.schema is not None:
-            self._check_kinds(table)
-            self.names = unique_names(self.schema.names)
+            self.names = self._checked_names(table)
         return self.names is not None
 
-    def _check_kinds(self, table: Table) -> None:
-        names = unique_names(self.schema.names)
-        known, mapping = table.types(), dict(zip(names, self.schema.types, strict=True))
-        check_same_columns(self.name, list(known), names)
+    def _checked_names(self, table: Table) -> list[str]:
+        """Return the names of its columns; raise if they cannot be read as those of the table."""
+        known = table.types()
+        names = names_of_columns(self.name, self.schema.names, list(known), table)
+        mapping = dict(zip(names, self.schema.types, strict=True))
         for name, kind in known.items():
-            if _value_kind(kind) != _value_kind(mapping[name]):
+            if name in mapping and _value_kind(kind) != _value_kind(mapping[name]):
                 raise StreamError(
                     f"{self.name!r} has column {name!r} as {mapping[name]}, but the first file as {kind}:"
                     " write it as that type."
                 )
+        return names
 
     def has_more(self, size: int) -> bool:
         """Return whether a file of `size` bytes may have unread rows."""
@@ -136,10 +137,16 @@ class FollowedParquet(FollowedFile):
                 yield block.slice(skip)
             skip = max(0, skip - block.num_rows)
 
-    def columns(self, rows: Any, table: Any, before: int) -> tuple[list[Any], int]:
-        """Return rows as Arrow columns in the order of the table, and their number; `before` rows precede them."""
-        table.source.name = self.name
-        return rows.rename_columns(self.names).select(table.names()).columns, rows.num_rows
+    def columns(self, rows: Any, table: Table, before: int) -> tuple[list[Any], dict[str, Mask]]:
+        """Return rows as Arrow columns in the order of the table, and which lack one; `before` rows precede them."""
+        table.source.name, n = self.name, rows.num_rows
+        own = dict(zip(self.names or (), rows.columns, strict=True))
+        columns = [own.get(name) for name in table.names()]
+        kinds = table.types().values()
+        columns = [
+            pa.nulls(n, kind) if one is None else one for one, kind in zip(columns, kinds, strict=True)
+        ]
+        return columns, table.absent_rows(n, self.names or ())
 
     def row_text(self, rows: Any) -> str:
         """Return a single row as text."""

@@ -18,6 +18,8 @@ class PendingRows:
     ----------
     max_rows : int
         Maximum number of waiting rows; beyond that, the oldest are dropped.
+    absent : float, default=NaN
+        The value, in waiting rows, of columns that were appended since.
 
     Attributes
     ----------
@@ -37,8 +39,8 @@ class PendingRows:
     (['a'], 1)
     """
 
-    def __init__(self, max_rows: int) -> None:
-        self.max_rows = max_rows
+    def __init__(self, max_rows: int, absent: float = np.nan) -> None:
+        self.max_rows, self.absent = max_rows, absent
         self.waiting: dict[str, tuple[int, Array]] = {}  # position of arrival, and the values
         self.counts: Counter[str] = Counter()
         self._n_came = 0
@@ -94,7 +96,13 @@ class PendingRows:
         """Mark the end of a batch."""
         self._since.clear()
 
-    def state(self) -> dict[str, Any]:
+    def as_array(self, rows: list[Array], n_columns: int) -> Array:
+        """Return rows as an array; earlier ones may have fewer columns."""
+        if any(len(row) < n_columns for row in rows):
+            rows = [np.pad(row, (0, n_columns - len(row)), constant_values=self.absent) for row in rows]
+        return np.array(rows).reshape(len(rows), n_columns)
+
+    def state(self, n_columns: int) -> dict[str, Any]:
         """Return the rows pending at the end of the last batch, oldest first."""
         then = dict(self.waiting)
         for key, row, has_arrived in reversed(self._since):
@@ -103,7 +111,7 @@ class PendingRows:
             else:
                 then[key] = row
         ordered = sorted(then.items(), key=lambda one: one[1][0])
-        rows = np.array([row for _, (_, row) in ordered])
+        rows = self.as_array([row for _, (_, row) in ordered], n_columns)
         return {"keys": [key for key, _ in ordered], "rows": rows}
 
     def restore(self, state: dict[str, Any], counts: dict[str, int]) -> None:

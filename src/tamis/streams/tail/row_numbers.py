@@ -15,15 +15,14 @@ _NONE = -(1 << 63)  # below all numbers
 
 
 def new_rows(
-    columns: list[Any], column: int, name: str, last: int | None, before: int
-) -> tuple[list[Any], int, int | None, list[dict[str, Any]]]:
-    """Return the rows whose number exceeds all earlier ones, their count, the last number, and the missing ranges.
+    column: Any, name: str, last: int | None, before: int
+) -> tuple[Any, int | None, list[dict[str, Any]]]:
+    """Return which rows have a number that exceeds all earlier ones, the last number, and the missing ranges.
 
     Parameters
     ----------
-    columns : list of pyarrow.Array
-    column : int
-        Index of the column of row numbers.
+    column : pyarrow.Array
+        The row numbers.
     name : str
         Name of that column.
     last : int or None
@@ -38,7 +37,7 @@ def new_rows(
     """
     import pyarrow as pa
 
-    numbers = _whole(columns[column], name, before)
+    numbers = _whole(column, name, before)
     floor = _NONE if last is None else last
     highest = np.maximum.accumulate(np.concatenate([[floor], numbers]))
     new = numbers > highest[:-1]
@@ -48,8 +47,7 @@ def new_rows(
         for a, b in itertools.pairwise([floor, *taken])
         if a > _NONE and b > a + 1
     ]
-    kept = pa.array(new)
-    return [one.filter(kept) for one in columns], len(taken), taken[-1] if taken else last, gaps
+    return pa.array(new), taken[-1] if taken else last, gaps
 
 
 def _whole(column: Any, name: str, before: int) -> Array:

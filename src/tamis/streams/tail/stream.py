@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import time
 import warnings
@@ -19,7 +20,7 @@ from tamis.streams.files import TIMES, find_column
 from tamis.streams.quotes import MAX_LINES, check_max_quoted_lines
 from tamis.streams.source import BytesSource, Source
 from tamis.streams.stream import Batch, Stream, join_batches
-from tamis.streams.tables import ParquetTable, Table, split_markers
+from tamis.streams.tables import ParquetTable, SchemaTable, Table, split_markers
 from tamis.streams.tail.bad_rows import BadRows
 from tamis.streams.tail.decoder import DecoderState, RowDecoder
 from tamis.streams.tail.files import FollowedFiles, Part
@@ -73,6 +74,7 @@ def follow_files(
     dead_letters: str | os.PathLike[str] | None = None,
     label_key: str | None = None,
     max_waiting: int = 100_000,
+    max_columns: int | None = None,
     labels: str | None = None,
     schema: Sequence[str] = (),
     client: Mapping[str, Any] | None = None,
@@ -111,6 +113,9 @@ def follow_files(
         returned unchanged.
     max_waiting : int, default=100_000
         Maximum number of rows with delayed labels, at least 1; beyond it, the oldest are dropped.
+    max_columns : int, optional
+        Maximum number of columns besides the label and excluded ones, at least 1: further columns of later rows are
+        ignored with a warning. By default, all are read.
     labels : str, optional
         Name of a topic of the delayed labels, with their keys in the column `label_key`; its messages may also be plain
         labels. A key that a message lacks, in either topic, is the key of the message.
@@ -130,8 +135,9 @@ def follow_files(
     Raises
     ------
     StreamError
-        If no such file or folder exists. While reading: if a row cannot be read, or a file has different columns than
-        the first one, was truncated, or was replaced by another file.
+        If no such file or folder exists. While reading: if a row cannot be read, or a file was truncated or replaced by
+        another one, or has different columns than the first one and the consumer does not accept new ones
+        (`gains_columns`, which :func:`tamis.prequential` sets).
     ValueError
         If an option is out of range.
 
@@ -161,6 +167,8 @@ def follow_files(
     if idle is not None:
         check_number("idle", idle, low=0)
     check_number("max_waiting", max_waiting, low=1, integer=True)
+    if max_columns is not None:
+        check_number("max_columns", max_columns, low=1, integer=True)
     written = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "na": tuple(na) or None,
                "time_format": time_format, "max_quoted_lines": check_max_quoted_lines(max_quoted_lines)}  # fmt: skip
     how = {"categorical": list(categorical), "drop": list(drop), "missing": missing, "times": times,
@@ -168,7 +176,8 @@ def follow_files(
            **({"na": list(na)} if split_markers(na)[1] else {})}  # fmt: skip
     return FollowedStream(
         os.fspath(path), label, written, how, format=format, header=header, number=number, idle=idle,
-        dead_letters=dead_letters, label_key=label_key, max_waiting=int(max_waiting), judge=judge,
+        dead_letters=dead_letters, label_key=label_key, max_waiting=int(max_waiting),
+        max_columns=max_columns, judge=judge,
         kafka={"labels": labels, "schema": list(schema), "client": dict(client or {})},
     )  # fmt: skip
 
@@ -200,6 +209,7 @@ class FollowedStream(Stream):
         dead_letters: str | os.PathLike[str] | None,
         label_key: str | None,
         max_waiting: int,
+        max_columns: int | None,
         judge: Judge | None,
         kafka: dict[str, Any],
     ) -> None:
@@ -207,6 +217,7 @@ class FollowedStream(Stream):
         self._format, self._header, self._number = format, header, number
         self._idle, self._judge = idle, judge
         self._label_key, self._max_waiting = label_key, max_waiting
+        self.max_columns = max_columns
         self.is_pipe, self._kafka = path == "-", kafka
         if not is_kafka(path) and any(kafka.values()):
             name = next(name for name, value in kafka.items() if value)
@@ -241,7 +252,8 @@ class FollowedStream(Stream):
         self._pipe = StandardInput(self._header, max_lines, **skips) if self.is_pipe else None
         self._current: Part | None = self._pipe
         self._counts = Counter(known["counts"])
-        self._delayed = None if self._label_key is None else PendingRows(self._max_waiting)
+        absent = 0.0 if self._how["missing"] == "mean" else math.nan
+        self._delayed = None if self._label_key is None else PendingRows(self._max_waiting, absent)
         if self._delayed is not None and position is not None:
             self._delayed.restore(position["delayed"], position["delayed_counts"])
         self._last: int | None = known["last"]  # number of the last row
@@ -339,7 +351,9 @@ class FollowedStream(Stream):
             **self._decoder.state(mark.known), "rows": mark.rows, "counts": mark.counts, "reasons": mark.reasons,
             "last": mark.last, "letters": self._bad.mark(mark.letters), "notes": self._notes[: mark.n_notes],
             "places": dict(self._places),
-            **({} if self._delayed is None else {"delayed": self._delayed.state(), "delayed_counts": mark.delayed}),
+            **({} if self._delayed is None else {
+                "delayed": self._delayed.state(len(mark.known.encoders)), "delayed_counts": mark.delayed,
+            }),
         }  # fmt: skip
 
     def seek(self, position: dict[str, Any]) -> None:
@@ -417,7 +431,9 @@ class FollowedStream(Stream):
         """Set the decoder and the attributes that depend on it."""
         self._decoder, rows = columns, columns.rows
         self.feature_names, self.n_features = rows.feature_names, rows.n_features
-        self.categorical = rows.categorical
+        self.categorical = columns.first_categorical
+        needed = (columns.table.label, self._number, self._label_key, *self._how.get("clock", ()))
+        columns.table.required = tuple(name for name in needed if name is not None)
 
     def _first_table(self, size: int) -> Table | None:
         """Return the first rows as a table, as soon as there are enough: a batch, or a complete file."""
@@ -439,13 +455,14 @@ class FollowedStream(Stream):
                 return None
         return None
 
-    def _head(self, part: FollowedText, size: int, is_whole: bool) -> Table | None:
+    def _head(self, part: FollowedText, size: int, is_whole: bool, **known: str) -> CSVTable | None:
+        """Return the first rows; without a known dialect, with the choices that further rows in the file allow."""
         part.peek(1, is_whole)  # indicates whether rows have a header
         lines = part.peek(size + part.header, is_whole)
         if len(lines) <= part.header or (len(lines) < size + part.header and not is_whole):
             return None
         rows = [row for row in lines if not isinstance(row, BadLine)]
-        written = {name: value or None for name, value in self._written.items()}
+        written = {name: value or None for name, value in (self._written | known).items()}
         head = b"".join(rows)
         encoding = written.get("encoding") or detect_encoding(head, True)
         if "\n".encode(encoding) != b"\n":
@@ -459,7 +476,7 @@ class FollowedStream(Stream):
                 f"{part.name!r} begins with {first} above its header: only files that begin"
                 " with the header can be followed."
             )
-        if self._pipe is None:
+        if self._pipe is None and not known:
             n = min(_HEAD_ROWS, _HEAD_BYTES * len(rows) // len(head))
             more = b"".join(row for row in part.peek(n, is_whole) if not isinstance(row, BadLine))
             with contextlib.suppress(StreamError):  # which these rows raise when they are read
@@ -488,6 +505,8 @@ class FollowedStream(Stream):
             self.seek(position)  # an earlier pass may have read further
         if not self.begin(size):
             return
+        assert self._decoder is not None
+        self._decoder.allow_columns(self.max_columns if self.gains_columns else 0)
         n_taken = 0 if self._mark is None else self._mark.rows
         while True:
             have: list[Batch] = []
@@ -501,6 +520,11 @@ class FollowedStream(Stream):
                 self._warn_at_end()
                 return
             n_taken += size - n_left
+            rows, n_known = self._decoder.rows, self.n_features or 0
+            if more := (rows.feature_names or [])[n_known:]:
+                self._notes.append({"event": "columns", "appended": more})
+                self.feature_names, self.n_features = rows.feature_names, rows.n_features
+                self.categorical = rows.categorical
             self._set_mark(n_taken)
             yield join_batches(have)
 
@@ -536,12 +560,45 @@ class FollowedStream(Stream):
         self._collect_notes()
         assert self._decoder is not None
         table = self._decoder.table
-        rows = part.take(n, is_whole, table) if part.look(table) else None
+        if not part.look(table) or not self._append_columns(part, n, is_whole):
+            return None
+        rows = part.take(n, is_whole, table)
         if rows is None or len(rows) == 0:
             return None
         self._is_at_mark = False
         self._files.changed.add(part.name)
         return rows
+
+    def _append_columns(self, part: Part, n: int, is_whole: bool) -> bool:
+        """Append the columns that a further file has in addition; return False while too few of its rows exist.
+
+        The kinds of columns of text are those of the `n` rows that complete the batch, whenever they arrive.
+        """
+        assert self._decoder is not None
+        table = self._decoder.table
+        new = [name for name in part.names or () if name not in table.names()]
+        if isinstance(part, FollowedText):
+            new = [name for name in new if name not in table.all_names]
+        if len(new) > table.room:
+            self._warn(
+                "columns",
+                f"{part.name!r} names the column {new[table.room]!r} beyond the largest number of columns, so it is"
+                " ignored: raise max_columns to read it.",
+            )
+        if not (new := new[: table.room]):
+            return True
+        other: Any = None
+        if isinstance(part, FollowedParquet):
+            other = SchemaTable(table.source, table.format, list(part.names or ()), list(part.schema.types))
+        else:
+            dialect = {name: getattr(table, name) for name in ("delimiter", "decimal", "encoding")}
+            other = self._head(part, n, is_whole, **dialect)
+        if other is not None:
+            if isinstance(other, CSVTable):
+                other.text = {*other.names()}.difference(new).union(table.matching(new))
+                other.check_mixed()
+            table.append(new, other)
+        return other is not None
 
     def _collect_notes(self) -> None:
         """Add the events of the files."""
@@ -599,17 +656,20 @@ class FollowedStream(Stream):
         assert self._decoder is not None
         known = self._decoder.mark()
         try:
-            columns, n = part.columns(rows, self._decoder.table, before)
+            columns, absent = part.columns(rows, self._decoder.table, before)
+            n, absent = len(rows), absent if self.gains_columns else {}
             last: int | None = self._last
             gaps: list[dict[str, Any]] = []
             if self._number is not None:
                 at = self._decoder.table.names().index(self._number)
-                columns, n, last, gaps = new_rows(columns, at, self._number, last, before)
+                kept, last, gaps = new_rows(columns[at], self._number, last, before)
+                columns, n = [one.filter(kept) for one in columns], kept.true_count
+                absent = {name: mask[kept.to_numpy(False)] for name, mask in absent.items()}
             if self._delayed is None:
-                X, y = self._decoder.as_batch(columns, n, before + 1)
+                X, y = self._decoder.as_batch(columns, n, before + 1, absent)
             else:
                 X, y = self._decoder.as_delayed_batch(
-                    columns, n, before + 1, str(self._label_key), self._delayed
+                    columns, n, before + 1, absent, str(self._label_key), self._delayed
                 )
         except StreamError as error:
             self._decoder.rollback(known)

@@ -10,11 +10,12 @@ from collections import deque
 from itertools import pairwise
 from typing import Any, NoReturn
 
+from tamis._validation import Mask
 from tamis.errors import StreamError
 from tamis.streams.converted import LONGEST_LINE
 from tamis.streams.csv_table import CSVTable
 from tamis.streams.quotes import UnclosedQuote, row_ends
-from tamis.streams.tail.file import WINDOW, FollowedFile, check_same_columns, digest, has_windows, unreadable
+from tamis.streams.tail.file import WINDOW, FollowedFile, digest, has_windows, names_of_columns, unreadable
 
 _BLOCK = 1 << 20
 _SCANNED = 1 << 12  # bytes scanned at a time after an unclosed quote, since further ones may follow
@@ -76,9 +77,7 @@ class FollowedText(FollowedFile):
         if self.names is None and not self.header:
             self.names = list(table.all_names)
         if self.names is None and (row := self.first_row()):
-            names = table.header(row)
-            check_same_columns(self.name, list(table.all_names), names)
-            self.names = names
+            self.names = names_of_columns(self.name, table.header(row), list(table.all_names), table)
             self.windows = self.windows or [[0, len(row), digest(row)]]
         return self.names is not None
 
@@ -181,22 +180,24 @@ class FollowedText(FollowedFile):
             return ""
         return ",;\t|" if table is None else table.delimiter
 
-    def columns(self, rows: list[bytes], table: CSVTable, before: int) -> tuple[list[Any], int]:
-        """Return rows as Arrow columns in the order of the table, and their number; `before` rows precede them."""
+    def columns(self, rows: list[bytes], table: CSVTable, before: int) -> tuple[list[Any], dict[str, Mask]]:
+        """Return rows as Arrow columns in the order of the table, and which lack one; `before` rows precede them."""
         table.source.name = self.name
         for row, line in enumerate(rows, start=before + 1):
             if isinstance(line, BadLine):
                 raise StreamError(line.message(self.name, f"row {row}", self.max_lines))
         try:
             block = table.converter(before)(b"".join(rows), True)
-            items = list(table.parts(block, self.names, before))
+            if self.is_json:
+                table.append_keys()
+            items = list(table.parts(block, list(table.all_names) if self.is_json else self.names, before))
         except Exception as error:
             table.fail(error, before + self.header)
         if len(items) != 1 or items[0][1] != len(rows):
             raise StreamError(
                 f"{self.name!r} has a line in row {before + 1} that is not a valid row: fix it."
             )
-        return items[0]
+        return items[0][0], table.absent_rows(len(rows), self.names or ())
 
     def row_text(self, rows: list[bytes]) -> str:
         """Return a single row as text."""

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._validation.values import is_integer, is_missing, short_repr
+from tamis._validation.values import check_number, is_integer, is_missing, short_repr
 from tamis.errors import DataError
 
 Array: TypeAlias = NDArray[Any]
@@ -38,6 +38,24 @@ def are_categories(categorical: Any) -> bool:
             "categorical is a mask of a fixed number of columns: name the columns, or choose 'all'."
         )
     return False
+
+
+def check_width(n_features: Any, n_before: int, names: Any, what: str) -> int:
+    """Return the number of features that a model is widened to; columns with names belong to :class:`tamis.ByName`."""
+    if names is not None:
+        raise ValueError(
+            f"n_features cannot be changed to {n_features!r} when the columns have names: create a new {what}."
+        )
+    check_number("n_features", n_features, low=n_before, integer=True)
+    return int(n_features)
+
+
+def existing_columns(columns: Any, n_features: int) -> Ints:
+    """Return the columns to reset, in order, each once; raise if one does not exist."""
+    places: Ints = np.unique(np.asarray(columns, dtype=np.intp))
+    if len(places) and not 0 <= places[0] <= places[-1] < n_features:
+        raise ValueError(f"columns must be from 0 to {n_features - 1}, got {short_repr(columns)}.")
+    return places
 
 
 def columns_of(

@@ -18,7 +18,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import LARGEST_PART, atomic, atomically, parts
 from tamis._guard import ThreadSafe
-from tamis._validation.arrays import Array, Floats, Mask, Rows, as_weights, fill_masked
+from tamis._validation.arrays import (
+    Array,
+    Floats,
+    Mask,
+    Rows,
+    as_weights,
+    check_width,
+    existing_columns,
+    fill_masked,
+)
 from tamis._validation.labels import as_classes, as_column, encode_labels
 from tamis._validation.parameters import (
     COLUMNS,
@@ -32,7 +41,7 @@ from tamis._validation.parameters import (
 )
 from tamis._validation.rows import has_rows, reject_nonfinite
 from tamis._validation.table import as_table
-from tamis._validation.values import check_number, is_integer, short_repr
+from tamis._validation.values import check_number, is_integer
 from tamis.base.column_terms import ColumnTerms
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.prices import PRICES
@@ -229,15 +238,11 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             dense rows and cannot grow after that.
         """
         _ = self.warming_up_  # raises if not fitted
-        if feature_names(self) is not None:
-            raise ValueError(
-                f"n_features cannot be changed to {n_features!r} when the columns have names: create a new selector."
-            )
-        check_number("n_features", n_features, low=self.n_features_in_, integer=True)
+        width = check_width(n_features, self.n_features_in_, feature_names(self), "selector")
         if not can_widen(self):
             raise ValueError(f"{type(self).__name__} has a fixed number of columns: create a new one.")
-        self._widen(int(n_features))
-        RowSelector._state_spec.extend(self, "j", int(n_features))
+        self._widen(width)
+        RowSelector._state_spec.extend(self, "j", width)
         return self
 
     @atomic
@@ -261,11 +266,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             cannot reset features after that.
         """
         _ = self.warming_up_  # raises if not fitted
-        places = np.unique(np.asarray(columns, dtype=np.intp))
-        if len(places) and not 0 <= places[0] <= places[-1] < self.n_features_in_:
-            raise ValueError(
-                f"columns must be from 0 to {self.n_features_in_ - 1}, got {short_repr(columns)}."
-            )
+        places = existing_columns(columns, self.n_features_in_)
         if not can_forget_columns(self):
             raise ValueError(f"{type(self).__name__} cannot forget single columns: create a new one.")
         self._forget_columns(places)

@@ -15,11 +15,10 @@ from tamis._atomic import LARGEST_PART, atomic, atomically, parts
 from tamis._docstrings import fill_docstring
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
-from tamis._validation.arrays import Array, Floats, Ints
+from tamis._validation.arrays import Array, Floats, Ints, check_width, existing_columns
 from tamis._validation.labels import as_classes, as_column, encode_labels
 from tamis._validation.parameters import COLUMNS, check_parameters, integer, parameters
 from tamis._validation.rows import as_rows, has_rows, reject_nonfinite, validated
-from tamis._validation.values import check_number, short_repr
 from tamis.base.declarations import Claims
 from tamis.errors import DataError
 
@@ -181,12 +180,7 @@ class DenseRowClassifier(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimat
             If the method cannot grow, `n_features` is too small, or the columns have names.
         """
         check_is_fitted(self)
-        if self._names() is not None:
-            raise ValueError(
-                f"n_features cannot be changed to {n_features!r} when the columns have names: create a new learner."
-            )
-        check_number("n_features", n_features, low=self.n_features_in_, integer=True)
-        self._change_columns("extend", int(n_features))
+        self._change_columns("extend", check_width(n_features, self.n_features_in_, self._names(), "learner"))
         return self
 
     @atomic
@@ -207,12 +201,7 @@ class DenseRowClassifier(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimat
             If the method cannot reset these features, or a column does not exist.
         """
         check_is_fitted(self)
-        places = np.unique(np.asarray(columns, dtype=np.intp))
-        if len(places) and not 0 <= places[0] <= places[-1] < self.n_features_in_:
-            raise ValueError(
-                f"columns must be from 0 to {self.n_features_in_ - 1}, got {short_repr(columns)}."
-            )
-        self._change_columns("reset", places)
+        self._change_columns("reset", existing_columns(columns, self.n_features_in_))
         return self
 
     def fit(self, X: Any, y: Any) -> Self:

@@ -22,11 +22,19 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._atomic import Attributes, atomic, atomically
 from tamis._guard import ThreadSafe
 from tamis._shapes import state_error, without_columns
-from tamis._validation.arrays import Array, Floats, Mask, Rows, as_weights, columns_of
+from tamis._validation.arrays import (
+    Array,
+    Floats,
+    Mask,
+    Rows,
+    as_weights,
+    check_width,
+    columns_of,
+    existing_columns,
+)
 from tamis._validation.labels import as_classes, as_column, as_target, encode_labels
 from tamis._validation.parameters import COLUMNS, GROUPS, SEED, Kind, check_parameters, integer, parameter
 from tamis._validation.rows import as_rows, has_rows, reject_nonfinite
-from tamis._validation.values import check_number, short_repr
 from tamis.base.column_terms import ColumnTerms
 from tamis.base.declarations import Claims
 from tamis.base.prices import PRICES
@@ -538,11 +546,8 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
             If `n_features` is too small, the columns have names, or ``features="few"``.
         """
         check_is_fitted(self)
-        if self._few_ is not None or self._names() is not None:
-            raise ValueError(
-                "Refit with named columns or features='few' has a fixed number of columns: create a new one."
-            )
-        check_number("n_features", n_features, low=self.n_features_in_, integer=True)
+        self._reject_few()
+        n_features = check_width(n_features, self.n_features_in_, self._names(), "learner")
         absent, before = np.nan if self._accepts_nan else 0.0, self.n_features_in_
 
         def appended(X: Rows) -> Rows:
@@ -551,7 +556,7 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
             return np.pad(X, ((0, 0), (0, n_features - before)), constant_values=absent)
 
         self._change_rows(appended, before)
-        self.n_features_in_ = int(n_features)
+        self.n_features_in_ = n_features
         return self
 
     @atomic
@@ -572,12 +577,8 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
             If ``features="few"``, or a column does not exist.
         """
         check_is_fitted(self)
-        places = np.unique(np.asarray(columns, dtype=np.intp))
-        if self._few_ is not None or (len(places) and not 0 <= places[0] <= places[-1] < self.n_features_in_):
-            raise ValueError(
-                f"columns must be from 0 to {self.n_features_in_ - 1}, of a Refit without features='few', got"
-                f" {short_repr(columns)}."
-            )
+        self._reject_few()
+        places = existing_columns(columns, self.n_features_in_)
         absent = np.nan if self._accepts_nan else 0.0
         self._change_rows(lambda X: without_columns(X, places, absent), self.n_features_in_)
         if self._fit_ is not None:
@@ -585,6 +586,10 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
             self._fit_ = self._new_fit(self._fit_.rows, kept)
             self._fit_.fit_once()
         return self
+
+    def _reject_few(self) -> None:
+        if self._few_ is not None:
+            raise ValueError("Refit with features='few' has a fixed number of columns: create a new one.")
 
     def _change_rows(self, change: Callable[[Rows], Rows], n_before: int) -> None:
         self._rows_ = self._rows_.changed(change)

@@ -313,10 +313,12 @@ class OpenMOA:
 
     def __init__(self, name: str, n_features: int) -> None:
         import openmoa.classifier
-        from openmoa.stream import NumpyStream
 
-        rows = NumpyStream(np.zeros((2, n_features)), np.array([0, 1]), target_type="categorical")
-        self.learner = getattr(openmoa.classifier, f"{name}Classifier")(rows.get_schema())
+        # Its own schema starts a Java machine, which these learners do not use.
+        schema = SimpleNamespace(
+            get_num_classes=lambda: 2, get_num_attributes=lambda: n_features, is_regression=lambda: False
+        )
+        self.learner = getattr(openmoa.classifier, f"{name}Classifier")(schema)
         self.takes_missing = name in ("OVFM", "OSLMF")
 
     def _instance(self, x: np.ndarray, label: int) -> Any:

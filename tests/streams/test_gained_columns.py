@@ -290,7 +290,7 @@ def test_patterns_apply_to_columns_that_come_later(tmp_path):
     for kind in KINDS:
         stream = follow(write(tmp_path, kind, made), drop=["id_*"], categorical=["code_*"])
         with warnings.catch_warnings():
-            warnings.simplefilter("error")
+            warnings.simplefilter("error", UserWarning)
             result = prequential(stream, FIRES(1), batch_size=10)
         assert result.feature_names == ["a", "code_1", "code_2"]
         assert stream.categorical == [1, 2]

@@ -5,7 +5,6 @@ Tests, docs and the command line iterate over it.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
 import re
@@ -13,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from tamis._declarations import Declaration, declared
-from tamis.errors import UnknownNameError
+from tamis.errors import UnknownNameError, did_you_mean
 
 __all__ = [
     "CATALOG",
@@ -334,12 +333,7 @@ def _lookup(key: str, entries: tuple[Entry, ...], noun: str) -> Entry:
     by_name = {name.lower(): entry for entry in reversed(entries) for name in (entry.name, entry.key)}
     if (entry := by_name.get(key.lower())) is not None:
         return entry
-    near = difflib.get_close_matches(key.lower(), by_name, n=2, cutoff=0.6)
-    hint = (
-        f"; did you mean {' or '.join(map(repr, dict.fromkeys(by_name[n].key for n in near)))}?"
-        if near
-        else "."
-    )
+    hint = did_you_mean(key.lower(), {name: entry.key for name, entry in by_name.items()}, n=2)
     if noun == "learner" and re.search("xgb|catboost|boost|gbm", key.lower()):
         hint = "; for gradient boosting use 'lightgbm'."
     query = key if len(key) < 80 else f"{key[:80]}..."

@@ -2,7 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 __all__ = ["CheckpointError", "DataError", "StateError", "StreamError", "TamisError", "UnknownNameError"]
+
+
+def did_you_mean(
+    word: str, known: Iterable[str], otherwise: str = ".", *, n: int = 1, cutoff: float = 0.6
+) -> str:
+    """Return the end of a clause, which suggests the known names that resemble a word; `otherwise` if none does.
+
+    The names of a mapping stand for its values.
+
+    >>> did_you_mean("offs", ["ofs", "sofs"]), did_you_mean("x", ["ofs"])
+    ("; did you mean 'ofs'?", '.')
+    """
+    import difflib
+
+    near: dict[Any, None] = {}
+    for one in difflib.get_close_matches(word, known, n=n, cutoff=cutoff):
+        near[known[one] if isinstance(known, Mapping) else one] = None
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else otherwise
 
 
 class TamisError(Exception):

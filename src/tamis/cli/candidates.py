@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from tamis.catalog import find
-from tamis.cli.failure import MisuseError, suggestion
-from tamis.errors import DataError
+from tamis.cli.failure import MisuseError
+from tamis.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -76,7 +76,7 @@ def find_rule(name: str) -> Rule:
     """Return the rule of a name, or suggest the nearest."""
     known = name.lower()
     if known not in RULES:
-        hint = suggestion(known, RULES)
+        hint = did_you_mean(known, RULES)
         raise MisuseError(f"--rule {name} is not a rule{hint} Known: {', '.join(RULES)}.")
     return Rule(known, _KINDS[known])
 
@@ -198,7 +198,7 @@ class ColumnTask:
         if model == "poisson" and self.rule.kind == "lasso":
             raise MisuseError(f"--rule {self.rule.name} has no model for counts: choose --model linear.")
         if model is not None and model not in _MODELS:
-            hint = suggestion(model, _MODELS)
+            hint = did_you_mean(model, _MODELS)
             raise MisuseError(f"--model {model} is not a model{hint} Known: {', '.join(_MODELS)}.")
         if self.rule.kind == "classes":
             return "", self._for_classes(model)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import shlex
-from collections.abc import Iterable
 
 from tamis.errors import TamisError, UnknownNameError
 
@@ -79,12 +77,6 @@ def _without_decimal(given: list[str], corrected: list[str]) -> list[str]:
         return given
     at = given.index("--decimal")
     return given[:at] + given[at + 2 :]
-
-
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return the end of a sentence about an unknown word, with the nearest known one."""
-    near = difflib.get_close_matches(word, known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else "."
 
 
 def explain(error: BaseException, given: list[str]) -> tuple[str, int]:

@@ -15,9 +15,10 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from tamis.catalog import CATALOG, LEARNERS, Entry, find, find_learner
-from tamis.cli.failure import MisuseError, suggestion
+from tamis.cli.failure import MisuseError
 from tamis.cli.options import EVALUATION, AsJSON, Quiet, check_word, command, parameter_texts, sections
 from tamis.cli.output import print_json, terminal
+from tamis.errors import did_you_mean
 from tamis.options import model_parameters, read_value
 
 _USUAL = {"classification": "logistic", "regression": "sgd-regressor"}
@@ -167,7 +168,7 @@ def assignment(entry: Entry, text: str) -> tuple[str, Any]:
     if name == "n_features_to_select":
         raise MisuseError("The number of features is set with --select, not with --set.")
     if name not in known:
-        hint = suggestion(name, known)
+        hint = did_you_mean(name, known)
         raise MisuseError(f"{entry.name} has no parameter {name!r}{hint} It has: {', '.join(known)}.")
     return name, read_value(value)
 

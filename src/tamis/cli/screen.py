@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tamis.catalog import SCORE_TITLES
-from tamis.cli.failure import INTERRUPTED, MisuseError, suggestion
+from tamis.cli.failure import INTERRUPTED, MisuseError
 from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, command
 from tamis.cli.output import (
     PICTURE_MARK,
@@ -23,7 +23,7 @@ from tamis.cli.output import (
     write_output,
 )
 from tamis.cli.reading import Reading
-from tamis.errors import DataError, TamisError
+from tamis.errors import DataError, TamisError, did_you_mean
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -348,7 +348,7 @@ def _check_combination(
 def _score_name(name: str) -> str:
     if name.lower() in SCORE_TITLES:
         return name.lower()
-    hint = suggestion(name.lower(), SCORE_TITLES)
+    hint = did_you_mean(name.lower(), [*SCORE_TITLES])
     raise MisuseError(f"--score {name} is not a score{hint} Known: {', '.join(SCORE_TITLES)}.")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import json
 import math
 import shlex
@@ -21,7 +20,7 @@ from tamis.cli.methods import assignment, cells, keys
 from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, check_word, command
 from tamis.cli.output import Output, note, progress
 from tamis.cli.reading import Reading
-from tamis.errors import DataError
+from tamis.errors import DataError, did_you_mean
 from tamis.options import model_parameters
 
 if TYPE_CHECKING:
@@ -244,8 +243,7 @@ def _prices_of_columns(prices: Any, path: str, table: Table, *, quiet: bool) -> 
     known, unused = set(table.names), [name for name in prices if name in table.excluded]
     for name in prices:
         if name not in known and name not in unused:
-            near = difflib.get_close_matches(name, table.names, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ": remove it."
+            hint = did_you_mean(name, table.names, ": remove it.")
             raise MisuseError(f"--cost {path} has a price for {name!r}, which is not a column{hint}")
     if lacking := [name for name in table.names if name not in prices]:
         raise MisuseError(f"--cost {path} has no price for column {lacking[0]!r}: add it, 0 if it is free.")

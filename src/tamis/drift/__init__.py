@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 from tamis._validation import short_repr
@@ -12,7 +11,7 @@ from tamis.drift.ddm import DDM
 from tamis.drift.detector import Detector, DriftDetector
 from tamis.drift.ecdd import ECDD
 from tamis.drift.hddm import HDDMA, HDDMW
-from tamis.errors import UnknownNameError
+from tamis.errors import UnknownNameError, did_you_mean
 
 __all__ = [
     "ADWIN",
@@ -56,8 +55,7 @@ def make(name: str, **parameters: Any) -> Detector:
     1000
     """
     if name.lower() not in DETECTORS:
-        near = difflib.get_close_matches(name.lower(), DETECTORS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
+        hint = did_you_mean(name.lower(), [*DETECTORS])
         raise UnknownNameError(
             f"No drift detector is named {short_repr(name)}{hint} Known: {', '.join(DETECTORS)}."
         )

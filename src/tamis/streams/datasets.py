@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from tamis._interrupts import raise_asynchronous
 from tamis._validation import Array, Rows
-from tamis.errors import StreamError, UnknownNameError
+from tamis.errors import StreamError, UnknownNameError, did_you_mean
 from tamis.streams.stream import ArrayStream
 
 # -- downloads ---------------------------------------------------------------------------------------------
@@ -332,15 +332,8 @@ def _unpack(path: Path) -> tuple[Rows, Array, list[str] | None]:
 def _fetch(name: str, home: Path, allowed: bool) -> None:
     """Download a set from OpenML into the folder, atomically."""
     if name not in OPENML:
-        import difflib
-
         known = [row["name"] for row in list_datasets(home)]
-        near = difflib.get_close_matches(name, known, n=2)
-        hint = (
-            f"; did you mean {' or '.join(map(repr, near))}?"
-            if near
-            else "; load_stream opens generated ones."
-        )
+        hint = did_you_mean(name, known, "; load_stream opens generated ones.", n=2)
         raise UnknownNameError(
             f"No data set is named {name!r}{hint} Known: {', '.join(known)} (folder {str(home)!r})."
         )

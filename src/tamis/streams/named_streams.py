@@ -9,7 +9,6 @@ the released generators from the text.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any, cast
 import numpy as np
 
 from tamis._validation import as_table, check_choice, check_number
-from tamis.errors import DataError, UnknownNameError
+from tamis.errors import DataError, UnknownNameError, did_you_mean
 from tamis.streams.appended import Irrelevant, Redundant
 from tamis.streams.concepts import (
     BG1,
@@ -324,8 +323,7 @@ def _irrelevant(n: int) -> list[Irrelevant]:
 def _canonical(name: str) -> str:
     plain = {_normalize(known): known for known in _RECIPES} | _ALIASES
     if _normalize(str(name)) not in plain:
-        near = difflib.get_close_matches(_normalize(str(name)), plain, n=2)
-        hint = f"; did you mean {' or '.join(repr(plain[key]) for key in near)}?" if near else "."
+        hint = did_you_mean(_normalize(str(name)), plain, n=2)
         raise UnknownNameError(
             f"No stream is named {name!r}{hint} Known: {', '.join(_RECIPES)}; load_dataset opens real data."
         )

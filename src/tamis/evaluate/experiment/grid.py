@@ -8,7 +8,6 @@ does the cell's key, and the cell is run again. Cells that differ only in a seed
 from __future__ import annotations
 
 import contextlib
-import difflib
 import hashlib
 import inspect
 import json
@@ -24,7 +23,7 @@ from sklearn.base import BaseEstimator, clone
 import tamis
 from tamis._validation import Array, Mask, Rows
 from tamis.catalog import find, find_learner
-from tamis.errors import UnknownNameError
+from tamis.errors import UnknownNameError, did_you_mean
 from tamis.evaluate.prequential.settings import REGRESSION, settings_of, task_of
 from tamis.options import RunOptions, model_parameters
 from tamis.streams import list_datasets, list_streams, load_dataset, load_stream, open_file
@@ -206,8 +205,7 @@ def _source(what: Any) -> str:
         load_stream(what, n_rows=100, n_drifts=0)
         return "generated"
     known = [*(row["name"] for row in list_streams()), *datasets]
-    near = difflib.get_close_matches(what, known, n=2, cutoff=0.5)
-    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
+    hint = did_you_mean(what, known, n=2, cutoff=0.5)
     raise UnknownNameError(f"No stream, data set or file is named {what!r}{hint} Known: {', '.join(known)}.")
 
 

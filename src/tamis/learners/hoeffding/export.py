@@ -13,6 +13,7 @@ from tamis._validation import as_list
 from tamis.learners.hoeffding.records import Node
 from tamis.learners.hoeffding.tree import HoeffdingTree
 from tamis.learners.hoeffding.vfdr import VFDR, Literal, Rule
+from tamis.report.charts.axes import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -125,10 +126,6 @@ def plot_tree(
     >>> [text.get_text().split()[0] for text in ax.texts]
     ['feature_1', '<=', 'False', '>', 'True']
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("A plot needs matplotlib: pip install 'tamis[plots]'.") from None
     names = [_short(name) for name in _names(tree, feature_names)]
     nodes = [node for node in tree.nodes_ if max_depth is None or node.depth <= max_depth]
     x = _places(nodes)
@@ -136,8 +133,7 @@ def plot_tree(
     if ax is None:
         longest = max((len(names[node.feature]) for node in nodes if node.feature is not None), default=0)
         leaf = max(1.8, 0.5 + 0.08 * longest)  # inches, so that boxes do not overlap
-        figure = Figure(figsize=(max(4.0, leaf * (max(x) + 1)), 1.5 * (deepest + 1)), layout="constrained")
-        ax = figure.subplots()
+        ax = new_figure(max(4.0, leaf * (max(x) + 1)), 1.5 * (deepest + 1)).subplots()
     ax.set(xlim=(-0.6, max(x) + 0.6), ylim=(-deepest - 0.5, 0.5))
     ax.axis("off")
     shades = ["#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#0072b2", "#d55e00", "#999999"]

@@ -383,10 +383,7 @@ class RiverSelector(_Collector, ThreadSafe, base.SupervisedTransformer, base.Tra
         budget: int | None = None,
     ) -> None:
         check_number("every", every, low=1, integer=True)
-        self.selector = selector
-        self.every = every
-        self.max_columns = max_columns
-        self.budget = budget
+        self.selector, self.every, self.max_columns, self.budget = selector, every, max_columns, budget
         self._model = ByName(selector, max_columns=max_columns, budget=budget)
         self._known: set[Any] = set()  # names so far
         self._has_new_names = False  # in the rows that are collected
@@ -472,10 +469,7 @@ class RiverReplay(ThreadSafe, base.Classifier):
     def __init__(
         self, selector: RowSelector, model: Any, replay: str | int = "auto", every: int = 100
     ) -> None:
-        self.selector = selector
-        self.model = model
-        self.replay = replay
-        self.every = every
+        self.selector, self.model, self.replay, self.every = selector, model, replay, every
         self.n_replays = 0
         self.selector_ = RiverSelector(selector, every)
         self.model_ = model.clone()
@@ -558,9 +552,7 @@ class _Batched(_Collector):
 
     def __init__(self, model: Any, every: int = 100, columns: Any = None) -> None:
         check_number("every", every, low=1, integer=True)
-        self.model = model
-        self.every = every
-        self.columns = columns
+        self.model, self.every, self.columns = model, every, columns
         # With ByName, which assigns columns to names itself.
         self._named: ByName | None = clone(model) if isinstance(model, ByName) else None
         self._known: set[Any] = set()

@@ -62,10 +62,7 @@ class ColumnEncoder:
         self, name: str, missing: str, categorical: bool = False, declared: list[str] | None = None,
         part: str | None = None,
     ) -> None:  # fmt: skip
-        self.name = name
-        self.part = part
-        self.missing = missing
-        self.categorical = categorical
+        self.name, self.part, self.missing, self.categorical = name, part, missing, categorical
         self._codes = CategoryCodes(declared or (), MAX_CATEGORIES)
         self._sum, self._count = 0.0, 0
         self._began = ""  # what the values outside of files are: "text", "numbers" or a kind of times

@@ -178,10 +178,7 @@ class FixedBins(FadingState):
         cut_every: float = np.inf,
         per_call: bool = False,
     ) -> None:
-        self.n_features = n_features
-        self.n_bins = n_bins
-        self.cut_every = cut_every
-        self.per_call = per_call
+        self.n_features, self.n_bins, self.cut_every, self.per_call = n_features, n_bins, cut_every, per_call
         self._gain = np.ones(n_classes)  # weight of a new row of each class
         self._parts: list[Part] = []  # new rows are counted in the last one
         # Rows, codes, w f and w f^2, on the same scale as the parts.

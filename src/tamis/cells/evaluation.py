@@ -12,13 +12,13 @@ from sklearn.base import clone
 from sklearn.metrics import r2_score
 
 from tamis._validation import Array, Floats, Ints, Mask
-from tamis.base import CellClassifier
+from tamis.base import CellClassifier, PriceList
 from tamis.base.numeric_target import NumericTarget
 from tamis.cells.policy_selection import ranking_losses, stratified_folds
 from tamis.summaries.paired_losses import PairedLosses
 
 if TYPE_CHECKING:
-    from tamis.cells import CellClassifier, FixedSubset
+    from tamis.cells import FixedSubset
 
 _FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0)
 _COUNTS = (1, 2, 3, 5, 8, 12, 20)
@@ -190,8 +190,6 @@ def _sides(model: CellClassifier, X: Any, y: Any, X_held: Any) -> tuple[Any, Any
 
 def _scaled_cost(model: CellClassifier, factor: float) -> Any:
     """Return the `cost` of the model times a factor."""
-    from tamis.base import PriceList
-
     return model.cost.scaled(factor) if isinstance(model.cost, PriceList) else factor * model._own_costs()
 
 
@@ -300,7 +298,6 @@ def _forward_selection(model: CellClassifier, rows: Floats, y: Ints) -> Ints:
     The trees are fitted once, to random subsets of the columns, and evaluated for each set of columns.
     """
     from tamis.cells.any_order import subset_orders
-    from tamis.cells.policy_selection import stratified_folds
     from tamis.cells.small_trees import SmallTrees
 
     rng = np.random.default_rng(0)

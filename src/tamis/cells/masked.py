@@ -102,8 +102,6 @@ def limited_threads(rows: Array) -> AbstractContextManager[object]:
 
 def columns_by_gain(X: Rows, y: Array, random_state: int | None) -> Ints:
     """Return the columns that trees split on, largest gain first, including columns that are only jointly relevant."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
     rows = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
     there = np.flatnonzero(~np.isnan(rows).all(axis=0))
     with limited_threads(rows):

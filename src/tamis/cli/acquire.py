@@ -15,7 +15,7 @@ import typer
 from tamis.cli.dialogue import Dialogue, ImplausibleValueError, amount, decision_text, label_text, safe_repr
 from tamis.cli.failure import MisuseError
 from tamis.cli.options import OUTPUT, Force, command
-from tamis.cli.output import Output, terminal, write_csv
+from tamis.cli.output import Output, note, terminal, write_csv
 from tamis.cli.reading import ReadingOptions
 from tamis.cli.train import Table
 
@@ -259,7 +259,6 @@ def _serve(dialogue: Dialogue, serving: _Serving, path: str) -> None:
     """Serve the page until Ctrl-C."""
     import threading
 
-    from tamis.cli.output import note
     from tamis.cli.question_page import QuestionPage, read_wording
 
     texts = {} if serving.wording is None else read_wording(serving.wording)

@@ -89,8 +89,6 @@ class LivePage(LocalPage):
 
     def metrics(self) -> bytes:
         """Return the last numbers in the format of Prometheus."""
-        from tamis.cli.live import metrics_text
-
         with self._lock:
             return metrics_text(self._points.last, self._strips.last, self._n_alerts, self._n_seen)
 

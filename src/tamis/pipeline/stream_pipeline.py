@@ -232,27 +232,17 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
         n_rows = X.shape[0] + sum(len(labels) for _, labels in vars(self).get("_waiting", ()))
         before = None if forget else Snapshot(self, n_rows=n_rows)
         in_place = before is not None and before.is_complete
-        atomically(
-            self, self._partial_fit, X, raw, names, y, classes, forget, in_place, from_scratch=True, before=before
-        )  # fmt: skip
-        return self
 
-    def _partial_fit(
-        self,
-        X: Rows,
-        raw: dict[int, list[Any]],
-        names: list[str] | None,
-        y: Array,
-        classes: Any,
-        forget: bool,
-        in_place: bool,
-    ) -> None:
-        if forget:
-            self._forget()
-            self.__dict__.pop("_models", None)
-        if not hasattr(self, "_models"):
-            self._begin(X, raw, names, classes)
-        self._learn(self._convert(X, raw, names, learn=True), y, in_place)
+        def update() -> None:
+            if forget:
+                self._forget()
+                self.__dict__.pop("_models", None)
+            if not hasattr(self, "_models"):
+                self._begin(X, raw, names, classes)
+            self._learn(self._convert(X, raw, names, learn=True), y, in_place)
+
+        atomically(self, update, from_scratch=True, before=before)
+        return self
 
     def _split(self, X: Any, *, forget: bool = False) -> tuple[dict[int, list[Any]], Rows, list[str] | None]:
         """Return the categories of a frame, by feature, its numbers, and the names; an array contains codes."""

@@ -45,6 +45,23 @@ def test_pair_evidence_equals_its_definition_in_any_batching(n_classes):
     for start in range(0, 320, 7):
         parts.update(rows[start : start + 7], labels[start : start + 7])
     np.testing.assert_array_equal(parts.log_e(), found.log_e())
+    before = np.r_[np.full(40, -1), labels[:280]]  # a cycle of 40 rows
+    for start in range(0, 320, 7):
+        part = slice(start, start + 7)
+        if start == 0:
+            cyclic = PairEvidence(first, np.arange(4), n_classes)
+        cyclic.update(rows[part], labels[part], before[part])
+    np.testing.assert_array_equal(cyclic.log_e(), found.log_e())
+    lagged = [
+        alone_twin.log_e(alone_twin.of_bins(cells[:, j], 5), labels, n_classes, before=before)
+        for j in range(4)
+    ]
+    of_pairs, of_lagged = (
+        [2.0 * np.exp(one) for one in twin.log_e(np.full(4, -np.inf), bits, labels, n_classes, of)]
+        for of in (None, before)
+    )
+    expected = np.exp(np.minimum(alone, lagged)) / 2 + np.minimum(of_pairs, of_lagged) / 2
+    np.testing.assert_allclose(cyclic.log_e(cyclic=True), np.log(expected), atol=1e-9)
     few = PairEvidence(first, np.array([0, 2]), n_classes)  # the others are looked at alone
     few.update(rows, labels)
     np.testing.assert_allclose(few.log_e()[[1, 3]], [alone[1], alone[3]], atol=1e-9)

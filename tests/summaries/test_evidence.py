@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from tamis.summaries.evidence import Evidence
+from tests.twins import evidence as twin
 
 
 def cells_of(values, columns):
@@ -87,3 +88,42 @@ def test_evidence_of_dependent_rows_is_compared_between_blocks(n_bins, cells):
 
     of_classes = [[expected(j, c) for c in range(2)] for j in range(3)]
     np.testing.assert_allclose(between, np.log(np.exp(of_classes).mean(axis=1)), rtol=1e-8)
+
+
+@pytest.mark.parametrize(("n_bins", "cells"), [(1, None), (3, cells_of)])
+@pytest.mark.parametrize("step", [1, 50, 500])
+def test_evidence_while_labels_have_a_cycle_is_at_most_that_of_differences_of_labels(n_bins, cells, step):
+    X, codes = rows(500, 3, 0)
+    X[7::9, 2] = np.nan
+    before = np.r_[np.full(130, -1), codes[:370]]
+    evidence = Evidence(3, 3, n_bins)
+    for start in range(0, 500, step):
+        part = slice(start, start + step)
+        evidence.update(X[part], codes[part], cells, before[part])
+    whole = codes[:480]
+    for j in range(3):
+        phi = twin.of_values(X[:, j]) if n_bins == 1 else twin.of_bins(cells_of(X[:, j], None), 3)
+        alone, lagged = twin.log_e(phi, whole, 3), twin.log_e(phi, whole, 3, before=before)
+        assert evidence.log_e()[j] == pytest.approx(alone, abs=1e-9)
+        assert evidence.log_e(cyclic=True)[j] == pytest.approx(min(alone, lagged), abs=1e-9)
+    assert evidence.log_e(cyclic=True)[2] > 3.0  # a relation remains
+    one, without = Evidence(3, 3, n_bins), Evidence(3, 3, n_bins)
+    one.update(X[:480], whole, cells, before[:480])
+    without.update(X[:480], whole, cells)
+    assert (without.log_e(cyclic=True) <= 0.0).all()
+    without.merge(one, cells)  # its differences are those of one part
+    np.testing.assert_array_equal(without._sum[1], one._sum[1])
+    np.testing.assert_array_equal(without._sum[0], 2.0 * one._sum[0])
+
+
+def test_new_and_reordered_classes_keep_the_differences():
+    X, codes = rows(320, 3, 0)
+    before = np.roll(codes, 5)
+    one, other = Evidence(3, 2), Evidence(3, 3)
+    one.update(X[:50], codes[:50] % 2, None, before[:50] % 2)
+    one.grow(3)
+    one.reorder(np.array([2, 0, 1]))
+    other.update(X[:50], codes[:50] % 2 + 1, None, before[:50] % 2 + 1)
+    for evidence in (one, other):
+        evidence.update(X[50:], codes[50:], None, before[50:])
+    np.testing.assert_allclose(one._sum, other._sum, atol=1e-12)

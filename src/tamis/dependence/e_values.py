@@ -9,11 +9,6 @@ the level, the k-th start gets a share of it (alpha-spending, Foster, Stine 2008
 
     level_k = level g(k),    g(k) = 6 / (pi k)^2,    sum_k g(k) = 1                                      (1)
 
-A valid p-value becomes an e-value by the Bayes factor of Student's t with 7 degrees of freedom for a normal effect of
-variance 100, with t the value whose p-value is p (Vovk, Wang 2021; Rouder et al. 2009 with this prior)::
-
-    e = 101^(-1/2) ((1 + t^2 / (101 * 7)) / (1 + t^2 / 7))^(-4)                                          (2)
-
 Vovk, Wang: E-values: calibration, combination and applications, Annals of Statistics 49(3), 2021.
 Wang, Ramdas: False discovery rate control with e-values, JRSS B 84(3), 2022.
 Foster, Stine: alpha-investing, a procedure for sequential control of expected false discoveries, JRSS B 70(2), 2008.
@@ -22,11 +17,8 @@ Foster, Stine: alpha-investing, a procedure for sequential control of expected f
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import stdtrit
 
-from tamis._validation import Array, Floats, Mask
-
-_FREEDOM, _EFFECT = 7.0, 100.0
+from tamis._validation import Array, Mask
 
 
 def e_bh(log_e: Array, level: float) -> Mask:
@@ -58,19 +50,6 @@ def e_bh(log_e: Array, level: float) -> Mask:
         return np.zeros(m, dtype=bool)
     k = int(np.flatnonzero(enough)[-1]) + 1
     return log_e >= np.log(m / (k * level))
-
-
-def log_e_of_pvalue(pvalue: Array) -> Floats:
-    """Return the logarithm of the e-value (2) of p-values.
-
-    Examples
-    --------
-    >>> np.exp(log_e_of_pvalue(np.array([1.0, 0.05, 1e-3, 1e-5]))).round(1)
-    array([1.0000e-01, 1.0000e+00, 6.0800e+01, 6.6905e+03])
-    """
-    square = stdtrit(_FREEDOM, np.maximum(pvalue, 1e-300) / 2.0) ** 2 / _FREEDOM
-    ratio = np.log1p(square) - np.log1p(square / (1.0 + _EFFECT))
-    return np.asarray(0.5 * (_FREEDOM + 1.0) * ratio - 0.5 * np.log1p(_EFFECT))
 
 
 def restart_level(level: float, k: int) -> float:

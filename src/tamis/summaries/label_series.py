@@ -11,14 +11,16 @@ level. With the threshold of 3, one of 100 streams of 3,000 exchangeable labels 
 has 0.5 % of the rows); a false alarm only reduces power.
 
 A cycle of the label is a line of its spectrum. With I_f the periodogram of the indicators of the last n <= 3,187
-labels, summed over the classes, at the frequencies f = 3, ..., n / 2 - 1 cycles per n rows, labels are cyclic if for
-some f::
+labels, summed over the classes, at the frequencies f = 3, ..., n / 2 - 1 cycles per n rows, and h = 0 or 3 for a cycle
+whose phase drifts, labels are cyclic if for some f::
 
-    I_f > 11 mean of I_g over .7 f <= g <= 1.4 f, |g - f| > 1                                                  (1)
+    I = mean of I_g over |g - f| <= h,     J = mean of I_g over .7 f <= g <= 1.4 f, |g - f| > h + 1            (1)
+    P[F > I / J] < .01 / number of f,      F with 4 h + 2 degrees of freedom, and twice the number of g in J
 
-The mean estimates the spectrum around f, of which I_f is an exponential multiple if there is no cycle. From 2 to 10 %
-of series without a cycle are called cyclic at a given time. A p-value is affected only if the sums of the feature by
-earlier labels have a cycle, too.
+Without a cycle, J estimates the spectrum around f, of which I is a gamma variable. The period is the lag of the largest
+autocorrelation of the labels at these frequencies, up to a third of the labels: labels that lag by it have the same
+cycle, whatever its shape, and several cycles in a calendar have a common period. It is determined after 64, 80, 96,
+112, 128, 160, ... rows, and so does not depend on the batches. While labels have a cycle, .05 replaces .01.
 
 A change of the class proportions also increases R, in proportion to L, although nearby rows are independent. The
 inflation of sums over at most m rows is therefore measured within long blocks P of 16 m rows, whose proportions may
@@ -32,11 +34,13 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
+import scipy.fft
 from numpy.typing import NDArray
+from scipy.special import fdtrc
 
 from tamis._kernels import njit
 from tamis._shapes import Shapes, SizedState
-from tamis._validation import Array, Floats
+from tamis._validation import Array, Floats, Ints
 from tamis.dependence.autocorrelation import SIGNIFICANT, count_ratios, flat_level
 from tamis.summaries.batch import n_bytes
 
@@ -47,7 +51,15 @@ _LEVELS = 48
 _LOWEST = 2  # blocks of 4 rows: as informative as blocks of 2, at a quarter of the cost
 _FEWEST = 8  # smallest number of blocks of a level that is used
 _SHORTEST = 64  # labels in which a cycle is looked for
-_LINE = 11.0
+_ALPHA, _WIDTHS = 0.01, (0, 3)  # of (1); h
+_STAYS = 5.0  # factor of this level while labels have a cycle
+_BESIDE, _LEAST = (
+    8.0,
+    2.0,
+)  # frequencies beside a line at least, and its smallest multiple of them that is tested
+_LEAK = 4  # frequencies on each side that contain a part of a line between two of them
+_MOST_CLASSES = 16  # the most frequent ones, in which a cycle is looked for
+_NEARER = 0.2  # of the autocorrelation: by how much a lag of all labels must exceed a short one
 _N_ROWS = 2.0 ** np.arange(_LEVELS)  # rows of a block, by level
 
 
@@ -84,6 +96,8 @@ class LabelSeries(SizedState):
     Parameters
     ----------
     n_classes : int
+    cycles : bool, default=False
+        Whether `update` looks for a period of the labels.
 
     Notes
     -----
@@ -119,9 +133,14 @@ class LabelSeries(SizedState):
         _ring (3187) int32 in [0, max(_total.shape[1], 1))
         _n_last in [0, 3187]
         n_rows in [0, 2**62)
+        period in [0, 3187]
     """)
 
-    def __init__(self, n_classes: int) -> None:
+    cycles = False
+    period = 0  # of the cycle of the labels in rows; 0: none
+
+    def __init__(self, n_classes: int, *, cycles: bool = False) -> None:
+        self.cycles = cycles
         self._pending = np.zeros((_LEVELS, n_classes), np.int64)  # rows of the incomplete block
         self._total = np.zeros((_LEVELS, n_classes), np.int64)  # rows of the complete blocks
         self._squares = np.zeros((_LEVELS, n_classes))  # sum of the squared counts of the complete blocks
@@ -129,6 +148,7 @@ class LabelSeries(SizedState):
         self._ring = np.zeros(_LONGEST, np.int32)  # label of row i at i modulo the length
         self._n_last = 0
         self.n_rows = 0
+        self.period = 0
 
     @property
     def n_classes(self) -> int:
@@ -153,17 +173,41 @@ class LabelSeries(SizedState):
         super().reorder(order)
         self._ring = np.argsort(order).astype(np.int32)[self._ring]
 
-    def update(self, codes: Array) -> None:
+    def update(self, codes: Array) -> Ints:
         """Add labels in the order of their rows.
 
         Parameters
         ----------
         codes : ndarray of shape (n_rows,), int64
             Class of each row, below `n_classes`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), int64
+            Class of the row one period earlier; -1 without a cycle, or if it is not known.
         """
-        _add(codes, self.n_rows, self._ring, self._pending, self._total, self._squares, self._blocks)
-        self.n_rows += len(codes)
-        self._n_last = min(self._n_last + len(codes), _LONGEST)
+        before, start = np.full(len(codes), -1, np.int64), 0
+        while start < len(codes):
+            left = self._until_search() if self.cycles else len(codes) - start
+            part = slice(start, min(len(codes), start + left))
+            if self.period:
+                known = np.concatenate([self.last[-self.period :], codes[part]])
+                lag = len(known) - self.period
+                if lag > 0:
+                    before[part.stop - lag : part.stop] = known[:lag]
+            _add(
+                codes[part], self.n_rows, self._ring, self._pending, self._total, self._squares, self._blocks
+            )
+            self.n_rows += part.stop - start
+            self._n_last, start = min(self._n_last + part.stop - start, _LONGEST), part.stop
+            if self.cycles and part.stop - part.start == left:
+                self.period = self.find_period()
+        return before
+
+    def _until_search(self) -> int:
+        """Return the rows until a period is looked for: after 64, 80, 96, 112, 128, 160, ... rows."""
+        step = 1 << max(self.n_rows.bit_length() - 3, 4)  # a quarter of the largest power of two up to n
+        return max(step - self.n_rows % step, _SHORTEST - self.n_rows)
 
     def merge(self, other: Self, *, first: bool = False) -> None:
         """Add the labels of another part of the stream, of the same classes.
@@ -181,6 +225,7 @@ class LabelSeries(SizedState):
         self._total, self._squares = early._total + late._total, early._squares + late._squares
         self._blocks = early._blocks + late._blocks
         self._pending, self.n_rows, self._n_last = late._pending.copy(), late.n_rows, len(last)
+        self.period = late.period or early.period
         padded = np.concatenate([np.zeros(_LONGEST - len(last), np.int32), last])
         self._ring = np.roll(padded, self.n_rows % _LONGEST).astype(np.int32)
 
@@ -243,20 +288,47 @@ class LabelSeries(SizedState):
         freedom = np.maximum(seen.sum(axis=1) - 1.0, 1.0)
         return max(1.0, float((dispersion.sum(axis=1) / freedom).max(initial=1.0)))
 
-    @property
-    def cyclic(self) -> bool:
-        """Whether the last labels have a cycle, (1)."""
-        if self._n_last < _SHORTEST:
-            return False
-        indicators = np.arange(self.n_classes)[:, None] == self.last
-        spectrum = np.fft.rfft(indicators - indicators.mean(axis=1, keepdims=True), axis=1)
-        power = (np.abs(spectrum) ** 2).sum(axis=0)[: self._n_last // 2]
+    def find_period(self) -> int:
+        """Return the period of the last labels in rows, or 0 if they have no cycle, (1)."""
+        n = self._n_last
+        if n < _SHORTEST:
+            return 0
+        indicators = np.argsort(-self._total[_LOWEST], kind="stable")[:_MOST_CLASSES, None] == self.last
+        centred = indicators - indicators.mean(axis=1, keepdims=True)
+        spectrum = scipy.fft.rfft(centred, axis=1)
+        power = (np.abs(spectrum) ** 2).sum(axis=0)[: n // 2]
         total, f = np.concatenate([[0.0], np.cumsum(power)]), np.arange(3, len(power))
-        low, high = np.maximum(np.minimum(0.7 * f, f - 4.0).astype(np.intp), 1), np.maximum(1.4 * f, f + 4.0)
-        high = np.minimum(high.astype(np.intp), len(power) - 1)
-        around = total[high + 1] - total[low] - (total[np.minimum(f + 2, len(power))] - total[f - 1])
-        beside = np.maximum(high - low - 1 - (f + 1 < len(power)), 1)
-        return bool((power[f] > _LINE * around / beside).any())
+        level = _ALPHA * (_STAYS if self.period else 1.0)
+        is_line = np.zeros(spectrum.shape[1], dtype=bool)
+        for h in _WIDTHS:
+            wide = _BESIDE * (h + 1)
+            low = np.maximum(np.minimum(0.7 * f, f - wide).astype(np.intp), 1)
+            high = np.minimum(np.maximum(1.4 * f, f + wide).astype(np.intp), len(power) - 1)
+            near, apart = [
+                (np.maximum(f - width, 1), np.minimum(f + width, len(power) - 1)) for width in (h, h + 1)
+            ]
+            inner = total[near[1] + 1] - total[near[0]]
+            around = total[high + 1] - total[low] - (total[apart[1] + 1] - total[apart[0]])
+            n_near, beside = near[1] - near[0] + 1, np.maximum(high - low - (apart[1] - apart[0]), 1)
+            at = np.flatnonzero(inner * beside > _LEAST * around * n_near)
+            ratio = inner[at] * beside[at] / np.maximum(around[at] * n_near[at], 1e-300)
+            found = f[at[fdtrc(2.0 * n_near[at], 2.0 * beside[at], ratio) < level / len(f)]]
+            for shift in range(-_LEAK, _LEAK + 1):
+                is_line[np.clip(found + shift, 1, len(power) - 1)] = True
+            if len(found):
+                break
+        if not is_line.any():
+            return 0
+        cycle = scipy.fft.irfft(np.where(is_line, spectrum, 0.0), n, axis=1)
+        size = scipy.fft.next_fast_len(2 * n, real=True)
+        square = (np.abs(scipy.fft.rfft(cycle, size, axis=1)) ** 2).sum(axis=0)
+        lags = scipy.fft.irfft(square, size)[: n // 3 + 1] / (n - np.arange(n // 3 + 1))
+        first = int(np.argmax(np.diff(lags) > 0.0))  # the main lobe ends there
+        return (
+            first + int(np.argmax((lags * (1.0 - _NEARER * np.arange(len(lags)) / n))[first:]))
+            if first
+            else 0
+        )
 
     def memory_length(self) -> float:
         """Return the memory in rows: the smallest block length from which R is flat."""

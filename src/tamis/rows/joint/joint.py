@@ -287,7 +287,7 @@ class JointScreening(RowSelector):
         self._forget_set(n_features)
         self._pair_evidence: PairEvidence | None = None  # with `level`
         self._n_beginnings = 0
-        self._label_series = LabelSeries(len(self.classes_))
+        self._label_series = LabelSeries(len(self.classes_), cycles=self.level is not None)
         self._inflation = 1.0  # factor on the evidence required for a drift, for dependent labels
         self.drift_detected_ = False
         self.drifts_: list[int] = []
@@ -393,9 +393,7 @@ class JointScreening(RowSelector):
         self.selected_ = []
         if self._pair_evidence is not None and self._working:
             log_e = np.full(self.n_features_in_, -np.inf)
-            log_e[self._working] = self._pair_evidence.log_e(dependent=self._label_series.dependent)[
-                self._working
-            ]
+            log_e[self._working] = self._log_e(self._pair_evidence)[self._working]
             certified = e_bh(log_e, restart_level(level, self._n_beginnings))
             self.selected_ = [x for x in self._working if certified[x]]
 
@@ -408,8 +406,13 @@ class JointScreening(RowSelector):
         if self._pair_evidence is None:
             return np.ones(self.n_features_in_)
         with np.errstate(over="ignore"):
-            evalues: Floats = np.exp(self._pair_evidence.log_e(dependent=self._label_series.dependent))
+            evalues: Floats = np.exp(self._log_e(self._pair_evidence))
         return evalues
+
+    def _log_e(self, evidence: PairEvidence) -> Floats:
+        series = self._label_series
+        cyclic = series.period > 0
+        return evidence.log_e(dependent=cyclic or series.dependent, cyclic=cyclic)
 
     def _levels_are_too_fine(self) -> bool:
         """Whether the number of features has grown so that the pairs of this many levels would cost too much."""
@@ -512,11 +515,12 @@ class JointScreening(RowSelector):
         while start < len(y):
             counts, first, limit = self._counts, start, float(-np.log(self.alpha_drift)) * self._inflation
             start, drift = self._take(X, y, start, limit)
-            if fresh and self._pair_evidence is not None and not drift:
-                rows = X[first:start]
-                self._pair_evidence.update(rows.toarray() if sp.issparse(rows) else rows, y[first:start])
             if fresh:
-                self._label_series.update(y[first:start])
+                before = self._label_series.update(y[first:start])
+                if self._pair_evidence is not None and not drift:
+                    rows = X[first:start]
+                    dense = rows.toarray() if sp.issparse(rows) else rows
+                    self._pair_evidence.update(dense, y[first:start], before)
             if drift:
                 self._restart(max(BLOCK, int(self._evidence[1])))  # the rows that are evidence for a drift
             elif counts.n[1] == BLOCK or counts.n[0] == self._next:

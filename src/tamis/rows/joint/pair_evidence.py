@@ -18,12 +18,12 @@ is an e-value; so is e(x alone), with five bins of x, and so is the mean of e-va
     e(x) = e(x alone) / 2 + (mean over z of e(x beside z)) / 2                                             (4)
 
 against "x has no information about the class, alone or given the side of the edge of any one z". If labels depend on
-earlier ones, V is at least the sum of D^2, as in (4) of :mod:`tamis.summaries.evidence`.
+earlier ones, V is at least the sum of D^2, and if they have a cycle, e(x) is at most that of their differences to the
+labels one period earlier, as in :mod:`tamis.summaries.evidence`. With y of c among these labels subtracted from y, and
+u rows of which just one of the two labels is c, y (m - y) in (2) is m u - y^2.
 """
 
 from __future__ import annotations
-
-import functools
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,32 +40,30 @@ _TAU2 = 0.25  # of l: expects class proportions to differ by about .1 across an 
 
 
 @njit(strict=True)
-def _add(bits: Array, classes: Array, known: Array, s: Array, v: Array, q: Array) -> None:
-    """Add (1) and (2) of a word, for x given b_z = k, to s[c, k, z, x]; `known[n, y, m]`: a part of (2)."""
+def _add(bits: Array, classes: Array, before: Array, known: np.uint32, s: Array, v: Array, q: Array) -> None:
+    """Add (1) and (2) of a word, for x given b_z = k, to s[c, k, z, x].
+
+    `before` are the words of the classes one period earlier, `known` is that of the rows that count.
+    """
     everywhere = np.uint32(0xFFFFFFFF)
     for z in range(len(bits)):
         for k in range(2):
-            within = bits[z] if k else everywhere ^ bits[z]
+            within = (bits[z] if k else everywhere ^ bits[z]) & known
             m = popcount(within)
             for c in range(len(classes)):
-                of_class = classes[c] & within
-                y = popcount(of_class)
-                if m >= 2 and 0 < y < m:
+                of_class, earlier = classes[c] & within, before[c] & within
+                y, u = popcount(of_class) - popcount(earlier), popcount(of_class ^ earlier)
+                share = m * u - y * y
+                if m >= 2 and share > 0:
                     for x in range(len(bits)):
                         if x != z:
                             n = popcount(bits[x] & within)
                             if 0 < n < m:
-                                d = popcount(bits[x] & of_class) - n * y / m
+                                d = popcount(bits[x] & of_class) - popcount(bits[x] & earlier) - n * y / m
                                 s[c, k, z, x] += d  # (1)
                                 q[c, k, z, x] += d * d
-                                v[c, k, z, x] += d * d / 3.0 + known[n, y, m]  # (2)
-
-
-@functools.cache
-def _spreads() -> Floats:
-    """Return 2 n (m - n) y (m - y) / (3 m^2 (m - 1)) for n, y and m up to 32."""
-    n, y, m = np.ogrid[0:33, 0:33, 0:33]
-    return 2.0 * n * (m - n) * y * (m - y) / np.maximum(3.0 * m * m * (m - 1.0), 1.0) * (n <= m) * (y <= m)
+                                spread = 2.0 * n * (m - n) * share / (3.0 * m * m * (m - 1.0))
+                                v[c, k, z, x] += d * d / 3.0 + spread  # (2)
 
 
 class PairEvidence(ThreadSafe):
@@ -100,11 +98,12 @@ class PairEvidence(ThreadSafe):
         _edges (j, 1) finite
         _fine (j, 4) finite
         _columns (q) int64 in [0, j) distinct
-        _sum (c, 2, q, q) float in [-1e150, 1e150]
-        _spread (c, 2, q, q) float in [0, 1e150]
-        _squares (c, 2, q, q) float in [0, 1e150]
+        _sum (s, c, 2, q, q) float in [-1e150, 1e150]
+        _spread (s, c, 2, q, q) float in [0, 1e150]
+        _squares (s, c, 2, q, q) float in [0, 1e150]
         _rows (w, j) finite
         _codes (w) int64 any "only compared with codes"
+        _earlier (w) int64 any "only compared with codes"
     """
 
     def __init__(self, rows: Rows, columns: NDArray[np.intp], n_classes: int) -> None:
@@ -113,56 +112,62 @@ class PairEvidence(ThreadSafe):
         self._edges, self._fine = cut(rows, 2), cut(rows, _BINS)
         self._edges[same, 0] = self._fine[same, 0] = low[same]
         self._columns = columns
-        shape = (1 if n_classes == 2 else n_classes, 2, len(columns), len(columns))
+        shape = (1, 1 if n_classes == 2 else n_classes, 2, len(columns), len(columns))
         self._sum, self._spread, self._squares = np.zeros((3, *shape))  # S, V and the sum of D^2
         self._alone = Evidence(rows.shape[1], n_classes, _BINS)
         # Rows buffered until their block is full.
         self._rows = np.zeros((0, rows.shape[1]))
-        self._codes = np.zeros(0, np.int64)
+        self._codes = self._earlier = np.zeros(0, np.int64)
 
-    def update(self, X: Array, codes: Array) -> None:
-        """Update with validated dense rows."""
-        self._alone.update(X, codes, self._cells)
+    def update(self, X: Array, codes: Array, before: Array | None = None) -> None:
+        """Update with validated dense rows; `before`: classes one period earlier, -1 where there is none."""
+        before = np.full(len(codes), -1, np.int64) if before is None else before
+        self._alone.update(X, codes, self._cells, before)
         rows, labels = np.concatenate([self._rows, X]), np.concatenate([self._codes, codes])
+        earlier = np.concatenate([self._earlier, before])
         whole = len(labels) - len(labels) % BLOCK
+        if len(self._sum) == 1 and (earlier[:whole] >= 0).any():
+            for name in ("_sum", "_spread", "_squares"):
+                setattr(self, name, np.concatenate([getattr(self, name), np.zeros_like(getattr(self, name))]))
         if whole:
             above = rows[:whole, self._columns] > self._edges[self._columns, 0]
-            classes = np.arange(self._alone.n_classes)[-len(self._sum) :]
+            classes = np.arange(self._alone.n_classes)[-self._sum.shape[1] :]
             for start in range(0, whole, BLOCK):
                 part = slice(start, start + BLOCK)
-                _add(
-                    _words(above[part]),
-                    _words(labels[part, None] == classes),
-                    _spreads(),
-                    self._sum,
-                    self._spread,
-                    self._squares,
-                )
-        self._rows, self._codes = rows[whole:].copy(), labels[whole:].copy()
+                bits, of_class = _words(above[part]), _words(labels[part, None] == classes)
+                known, minus = earlier[part] >= 0, _words(earlier[part, None] == classes)
+                for p, (less, counts) in enumerate(
+                    ((np.zeros_like(minus), np.ones(BLOCK, dtype=bool)), (minus, known))[: 1 + known.any()]
+                ):
+                    word = _words(counts[:, None])[0]
+                    _add(bits, of_class, less, word, self._sum[p], self._spread[p], self._squares[p])
+        self._rows, self._codes, self._earlier = (part[whole:].copy() for part in (rows, labels, earlier))
 
     def _cells(self, X: Array, columns: Array) -> NDArray[np.int16]:
         return (X[:, :, None] > self._fine[columns]).sum(axis=2).astype(np.int16)
 
-    def log_e(self, *, dependent: bool = False) -> Floats:
+    def log_e(self, *, dependent: bool = False, cyclic: bool = False) -> Floats:
         """Return the logarithm of each feature's e-value, (4), shape (n_features,).
 
         Parameters
         ----------
-        dependent : bool, default=False
-            Whether rows may depend on those before them.
+        dependent, cyclic : bool, default=False
+            Whether rows may depend on those before them, and whether labels have a cycle.
         """
-        log_e = self._alone.log_e(dependent=dependent)
+        log_e = self._alone.log_e(dependent=dependent, cyclic=cyclic)
         q = len(self._columns)
         if q < 2:
             return log_e
         spread = np.maximum(self._spread, self._squares) if dependent else self._spread
         of_pairs = 0.5 * self._sum**2 / (spread + 1.0 / _TAU2) - 0.5 * np.log1p(_TAU2 * spread)
-        beside = of_pairs.sum(axis=1)  # (3), of class, z and x
-        beside[:, np.arange(q), np.arange(q)] = -np.inf
-        largest = beside.max(axis=(0, 1))
-        mean = np.exp(beside - largest).sum(axis=(0, 1)) / (len(beside) * (q - 1))
+        beside = of_pairs.sum(axis=2)  # (3), of the difference or not, class, z and x
+        beside[..., np.arange(q), np.arange(q)] = -np.inf
+        largest = beside.max(axis=(1, 2))
+        mean = np.exp(beside - largest[:, None, None]).sum(axis=(1, 2)) / (beside.shape[1] * (q - 1))
         pairs = largest + np.log(mean)
-        log_e[self._columns] = np.logaddexp(log_e[self._columns], pairs) - np.log(2.0)  # (4)
+        if cyclic:
+            pairs[0] = np.minimum(pairs[0], pairs[1] if len(pairs) > 1 else 0.0)
+        log_e[self._columns] = np.logaddexp(log_e[self._columns], pairs[0]) - np.log(2.0)  # (4)
         return log_e
 
 

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._shapes import Shapes, SizedState
-from tamis._validation import Array, Floats, Mask, Rows
+from tamis._validation import Array, Floats, Ints, Mask, Rows
 from tamis.dependence.autocorrelation import (
     FEWEST_LAGS,
     Inflation,
@@ -97,7 +97,7 @@ class RowDependence(SizedState):
         self.always = always
         self.fades = fades
         self.lags = lags
-        self.labels = LabelSeries(n_classes)
+        self.labels = LabelSeries(n_classes, cycles=evidence and lags)
         self.values: BlockSums | None = None
         self.cells: BlockSums | None = None
         self.evidence = evidence
@@ -113,7 +113,7 @@ class RowDependence(SizedState):
     @property
     def dependent(self) -> bool:
         """Whether a correction is needed: always, or because the labels depend on earlier ones."""
-        return self.always or (self.found and self.labels.dependent)
+        return self.always or (self.found and (self.cyclic or self.labels.dependent))
 
     def forget(self, columns: NDArray[np.intp]) -> None:
         """Reset some features; they then count as 0 in all (CSR) rows so far."""
@@ -145,8 +145,8 @@ class RowDependence(SizedState):
         fade: Array | None,
         edges: Array | None,
         uncut: int,
-    ) -> None:
-        """Update with a batch that has been learned.
+    ) -> Ints:
+        """Update with a batch that has been learned; return the class one period earlier of each place in the series.
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ class RowDependence(SizedState):
         if not (isinstance(keep, float) and keep == 1.0):
             self.fade(keep)
         left = None if sample_weight is None else np.array([self._places(sample_weight), sample_weight])
-        start, n = 0, len(codes)
+        start, n, before = 0, len(codes), []
         while start < n:
             room = self._until_test()
             if left is None:
@@ -175,9 +175,10 @@ class RowDependence(SizedState):
             series = codes[rows] if own is None else np.repeat(codes[rows], own[0].astype(np.int64))
             if self.found:
                 self._add(X, codes, own, fade, edges, rows, uncut)
-            self.labels.update(series)
+            before.append(self.labels.update(series))
             if len(series) == room:
                 self._test()
+        return np.concatenate(before)
 
     def _places(self, sample_weight: Array) -> Array:
         """Return the number of places of each row in the series: its weight, fractions carried over to the next row."""
@@ -191,10 +192,13 @@ class RowDependence(SizedState):
     def _test(self) -> None:
         """Test the labels: whether they are dependent, and cyclic."""
         if not self.always:
-            self.found = self.labels.dependent or self.labels.constant
+            self.found = self.labels.dependent or self.labels.constant or self.labels.period > 0
             if not self.found:  # a false alarm
                 self.values = self.cells = None
-        self.cyclic = self.lags and self.found and self.labels.cyclic
+        labels = self.labels
+        self.cyclic = (
+            labels.period > 0 if labels.cycles else self.lags and self.found and labels.find_period() > 0
+        )
         for part in (self.values, self.cells):
             if part is not None:
                 part.lags = self.cyclic

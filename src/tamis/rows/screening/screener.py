@@ -28,7 +28,7 @@ from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.rows import check_mergeable, feature_names, joint_classes
 from tamis.dependence.autocorrelation import Inflation, uncertainty
-from tamis.dependence.e_values import e_bh, log_e_of_pvalue, restart_level
+from tamis.dependence.e_values import e_bh, restart_level
 from tamis.dependence.mean_band import mean_band
 from tamis.errors import DataError
 from tamis.merging import MERGE_DOCS
@@ -61,7 +61,6 @@ SCORES = ("t", "fisher", "mi", "chi2", "gini")
 # The parts of the state, the first without features if no score needs moments.
 _PARTS = ("_moments", "_bins", "_evidence", "_watch", "_last_rows", "_dependence")
 _OF_MOMENTS = {"t", "fisher"}
-_OF_CYCLES = 5.0  # factor of p-values that are corrected for a cycle, whose tail is heavy with eight lags
 
 
 class Readout(NamedTuple):
@@ -137,8 +136,8 @@ class Screener(RowSelector):
     claims = Claims(equals_rows="up to rounding", sparse_time=True)
     _shapes = """
         _last_rows.blocks[][1] in [0, c)  _ticks (c?)  _moments._weight (c)
-        _evidence._sum? (j, e, b)  _evidence._spread? (j, e, b, b)  _evidence._squares? (j, e, b, b)
-        _evidence._start? (j, e)
+        _evidence._sum? (s, j, e, b)  _evidence._spread? (s, j, e, b, b)  _evidence._squares? (s, j, e, b, b)
+        _evidence._start? (s, j, e)
         _dependence (its own)  _dependence?.n_features (=j)  _dependence?.labels._total (48, c) int
     """
 
@@ -303,15 +302,16 @@ class Screener(RowSelector):
             self._refuse(X)
         if self._bins is not None and not self._bins.update(X, y, sample_weight, keep, fade):
             self._refuse(X)
-        if self._evidence is not None:
-            self._evidence.wait(X, y)
-            self._evidence.weigh(self._cells_of(self._evidence))
         if self._last_rows is not None:
             self._last_rows = copy.copy(self._last_rows)
             self._last_rows.add(X, y)
+        before = None
         if self._dependence is not None:
             edges = None if self._bins is None else self._bins.edges()
-            self._dependence.update(X, y, sample_weight, keep, fade, edges, uncut)
+            before = self._dependence.update(X, y, sample_weight, keep, fade, edges, uncut)
+        if self._evidence is not None:
+            self._evidence.wait(X, y, before)
+            self._evidence.weigh(self._cells_of(self._evidence))
         self._moments = moments
         self._ticks = self._ticks_with(len(ticks)) + ticks
 
@@ -534,17 +534,10 @@ class Screener(RowSelector):
         return self._read(self._score_names()[:1], pvalues=True)[0].pvalues
 
     def _log_e(self) -> Floats:
-        """Return the evidence, for dependent rows once labels are found to be autocorrelated.
-
-        If labels have a cycle, which a feature may have in common, at most the e-value of the p-value that is corrected
-        for such a cycle.
-        """
+        """Return the evidence, for dependent rows once labels are found to be autocorrelated, or to have a cycle."""
         assert self._evidence is not None
-        log_e = self._evidence.log_e(dependent=self.rows_dependent_)
-        if self._dependence is not None and self._dependence.cyclic:
-            p = self._read(self._score_names()[:1], pvalues=True)[0].pvalues
-            log_e = np.minimum(log_e, 0.0 if p is None else log_e_of_pvalue(np.minimum(_OF_CYCLES * p, 1.0)))
-        return log_e
+        cyclic = self._dependence is not None and self._dependence.labels.period > 0
+        return self._evidence.log_e(dependent=self.rows_dependent_, cyclic=cyclic)
 
     @property
     def evalues_(self) -> Floats:

@@ -38,7 +38,7 @@ from tamis import (
 from tamis.dependence.fisher_z import FisherZ
 from tamis.dependence.g_square import GSquare
 from tamis.drift import ADWIN, DDM, ECDD, HDDMA, HDDMW
-from tamis.evaluate.prequential.remarks import paired_gain
+from tamis.evaluate.prequential.remarks import paired_gain, remarks_on, with_draws
 
 warnings.simplefilter("ignore")
 D = 30
@@ -218,6 +218,35 @@ def calendar(rng, n):
     return X[:, :D], (X[:, D] > np.median(X[:, D])).astype(int)
 
 
+def two_calendars(rng, n):
+    """Cycles of 24 and 100 rows, and an AR(.8) part."""
+    t, phase, scale = np.arange(n)[:, None], rng.random((2, D + 1)), rng.uniform(0.3, 1.0, (2, D + 1))
+    X = sum(a * np.sin(2 * np.pi * (t / p + b)) for p, a, b in zip((24, 100), scale, phase, strict=True))
+    X = X + series(rng, n, D + 1, 0.8)
+    return X[:, :D], (X[:, D] > np.median(X[:, D])).astype(int)
+
+
+def drifting_calendar(rng, n):
+    """Daily profiles of a common clock whose phase drifts by .66 rows a day."""
+    hour = np.cumsum(1.0 + 0.3 * rng.normal(size=n) * (rng.random(n) < 0.2)).astype(int) % 24
+    profile = rng.normal(size=(24, D + 1))
+    profile = (np.roll(profile, 1, axis=0) + profile + np.roll(profile, -1, axis=0)) / np.sqrt(3.0)
+    X = profile[hour] + series(rng, n, D + 1, 0.8)
+    return X[:, :D], (X[:, D] > np.median(X[:, D])).astype(int)
+
+
+def nested_lots(rng, n):
+    S = states(rng, n, D + 1, 400) + states(rng, n, D + 1, 50) + 0.5 * states(rng, n, D + 1, 10)
+    return S[:, :D] + 0.3 * rng.normal(size=(n, D)), noisy(rng, S[:, D])
+
+
+def pareto_regimes(rng, n):
+    """States whose lengths have a Pareto distribution of index 1.5."""
+    lengths = np.ceil(60 * (rng.pareto(1.5, (D + 1, n)) + 0.3)).astype(int)
+    S = np.array([np.repeat(rng.normal(size=n), own)[:n] for own in lengths]).T
+    return S[:, :D] + 0.5 * rng.normal(size=(n, D)), noisy(rng, S[:, D])
+
+
 def daily_sine(rng, n):
     phase = rng.random(D + 1)
     X = np.sin(2 * np.pi * (np.arange(n)[:, None] / 24 + phase)) + rng.normal(size=(n, D + 1))
@@ -234,6 +263,9 @@ SLOW = {
     "hidden AR(.99)": hidden_state, "AR(.99)": lambda rng, n: autoregressive(0.99)(rng, n)[:2],
     "AR(.9)": lambda rng, n: autoregressive(0.9)(rng, n)[:2], "long memory, d = .4": long_memory,
     "regimes of 1,000 rows": slow_regimes, "random walks": random_walks, "calendar": calendar,
+    "calendar of 24 and 100 rows": two_calendars, "calendar, drifting phase": drifting_calendar,
+    "nested lots": nested_lots, "regimes of Pareto lengths": pareto_regimes,
+    "AR(.995)": lambda rng, n: autoregressive(0.995)(rng, n)[:2],
     "daily sine": daily_sine, "five runs of each class": five_runs,
 }  # fmt: skip
 DIFFERENCES = {
@@ -259,7 +291,7 @@ def slow_level(design, kind, n, seed):
     (X, y), screen, wrong = SLOW[design](rng, n), kind(), False
     for start in range(0, n, 250):
         screen.partial_fit(X[start : start + 250], y[start : start + 250], classes=[0, 1])
-        wrong |= bool(screen.get_support().any()) and not screen.warming_up_
+        wrong |= not screen.warming_up_ and bool(screen.get_support().any())
     return {"any false": float(wrong)}
 
 
@@ -297,6 +329,45 @@ def covered(design, n_batches, seed):
     gain, error = paired_gain(steps, "accuracy")
     bound = getattr(error, "bound", 1.96 * error if isinstance(error, float) else None)
     return {"wrong": float(abs(gain) > bound), "undetermined": float(np.isnan(bound))}
+
+
+def remark_of_no_gain(design, n_batches, n_draws, seed):
+    """Return whether remarks say that a selection loses: as good as a frozen one, and as the mean of random subsets.
+
+    Subsets differ by .02 in accuracy, and each subset and the selection have differences of their own.
+    """
+    rng = np.random.default_rng(seed)
+    n = 100 * n_batches
+    of_rows = 0.3 * np.array([DIFFERENCES[design](rng, n) for _ in range(n_draws + 2)])
+    offset = 0.02 * rng.normal(size=n_draws)  # whose mean over all subsets is 0
+    ours, frozen, draws = of_rows[0], of_rows[1], of_rows[2:] + offset[:, None]
+    seen = 100.0 * np.arange(1, n_batches + 2)
+
+    def course(values):
+        return 0.6 + np.r_[0.0, np.cumsum(values.reshape(-1, 100).sum(axis=1))] / seen
+
+    steps = {
+        "n_rows": np.full(n_batches + 1, 100), "accuracy_cumulative": course(ours),
+        "frozen_accuracy_cumulative": course(frozen), "random_accuracy_cumulative": course(draws.mean(axis=0)),
+    }  # fmt: skip
+    spread = float(np.std([course(one)[-1] for one in draws], ddof=1))
+    total = {"accuracy": steps["accuracy_cumulative"][-1], "majority_accuracy": 0.1, "random_spread": spread}
+    total |= {
+        "random_accuracy": steps["random_accuracy_cumulative"][-1],
+        "n_selected": 3.0,
+        "n_features": 30.0,
+    }
+    for name in ("frozen", "random"):
+        gain, error = paired_gain(steps, "accuracy", name)
+        error = with_draws(error, spread, n_draws) if name == "random" else error
+        parts = {"": gain, "_error": error.error, "_bound": error.bound, "_missing": error.missing}
+        total |= {f"{name}_gain{part}": value for part, value in parts.items()}
+    said = " ".join(remarks_on(total, {"options": {"n_draws": n_draws}}))
+    return {
+        "loses to frozen": float("The selection loses to one frozen" in said),
+        "loses to random": float("The selection loses to random subsets" in said),
+        "undetermined": float("is undetermined" in said),
+    }
 
 
 def slow_investing(kind, model, rule, seed):
@@ -341,7 +412,10 @@ def slow_tests(design, make, seed):
 
 def slow_measurements(full):
     runs, lines = (200 if full else 20), []
-    kinds = {"TScore": lambda: TScore(None, level=0.05), "MI": lambda: MutualInformation(None, level=0.05)}
+    kinds = {
+        "TScore": lambda: TScore(None, level=0.05), "MI": lambda: MutualInformation(None, level=0.05),
+        "JointScreening": lambda: JointScreening(level=0.05),
+    }  # fmt: skip
     for design in SLOW:
         for name, kind in kinds.items():
             lines.append(
@@ -366,6 +440,9 @@ def slow_measurements(full):
         for n_batches in (100, 300):
             name = f"promise: 95 % interval, {design}, {n_batches} batches"
             lines.append((name, 10 * runs, lambda s, d=design, n=n_batches: covered(d, n, s)))
+        for n_draws in (3, 10):
+            name = f"promise: no gain, {design}, {n_draws} draws"
+            lines.append((name, 10 * runs, lambda s, d=design, k=n_draws: remark_of_no_gain(d, 100, k, s)))
     for kind in ("30 lots of 200 rows", "30 lots of 50 rows", "slow state", "AR(.9)", "volatility", "t(1.5)"):
         for rule in ("alpha-investing", "saffron"):
             for model in ("linear", "logistic")[: 1 if kind in ("volatility", "t(1.5)") else 2]:

@@ -69,8 +69,18 @@ pairs until there are b blocks::
 
     mean = D / N,    error^2 = b / (b - 1) sum_k (d_k - mean N_k)^2 / N^2                                     (10)
 
-Parts are joined until blocks have four times the memory, since no second series shortens it. With fewer than six blocks
-the error is undetermined. Its 95 % confidence interval is that of Student's t with b - 1 degrees of freedom.
+If no joined blocks have a larger error than the parts by more than two standard errors, parts are independent.
+Otherwise they are joined until blocks have four times the memory, since no second series shortens it. With fewer than
+six blocks the error is undetermined. Its 95 % confidence interval is that of Student's t with b - 1 degrees of freedom.
+
+If the error grows by the factor 2^(s / 2) with each doubling of the blocks, as under long memory with d = s / 2, it
+does so beyond the longest blocks, and the deviation from the mean of few blocks is too small. For blocks whose sums
+have the variance L^(1 + s), the right side of (10) is multiplied by::
+
+    b^s / ((1 - b^(s - 1)) b / (b - 1))                                                                     (10a)
+
+s is the mean growth from blocks of half the memory on. If it exceeds .5, the error is undetermined. The limit and the
+range were chosen on AR(.9), AR(.99), ARFIMA(0, d, 0) with d of .3 and .4, lots and regimes, 200 streams each.
 
 **Covariance of two stored series.** Let A_f and F_f be the squared Fourier coefficients of a and b at f = 1, 2, ...
 cycles per n rows, f < n / 2, and C their number. If the series are unrelated, so are their phases, and the variance of
@@ -114,6 +124,10 @@ _LEVELS_ABOVE, _FEWEST_OF_ERROR = (
     2,
     6.0,
 )  # blocks of an error: four times the memory, and at least six of them
+_DEPENDENT, _GROWTH = (
+    2.0,
+    0.5,
+)  # standard errors at which parts are dependent; s at which an error is undetermined
 _MOST_BLOCKS = 1 << 22  # of weighted rows, whose weights may sum to any number
 FEWEST_LAGS = 4  # whose variance is informative about a cycle
 _LEVELS = 10  # block lengths of values: 1, 2, ..., 512
@@ -485,13 +499,22 @@ def mean_error(sums: Floats, weight: Floats) -> MeanError:
         rest = join_pairs(rest)
     if not blocks:
         return MeanError(math.nan, 0.0)
-    flat = int(flat_level(np.array(variance)[:, None], np.array(blocks))[0])
+    curve, n_blocks = np.array(variance), np.array(blocks)
+    flat, at = int(flat_level(curve[:, None], n_blocks)[0]), slice(1, int(np.count_nonzero(n_blocks >= 8.0)))
+    if not (
+        curve[at] > (1.0 + _DEPENDENT * np.sqrt(2.0 / n_blocks[at] - 2.0 / n_blocks[0])) * curve[0]
+    ).any():
+        flat = 0
     level = flat + _LEVELS_ABOVE if flat else 0
+    needed = _FEWEST_OF_ERROR * 2.0**level * total / len(sums)
     if level and (level >= len(blocks) or blocks[level] < _FEWEST_OF_ERROR):
-        return MeanError(math.nan, 0.0, _FEWEST_OF_ERROR * 2.0**level * total / len(sums) - total)
-    return MeanError(
-        math.sqrt(max(variance[level], variance[flat])) / max(total, 1e-300), blocks[level] - 1.0
-    )
+        return MeanError(math.nan, 0.0, needed - total)
+    square, b = max(variance[level], variance[flat]), blocks[level]
+    if level and (growth := math.log2(square / variance[flat - 1]) / (_LEVELS_ABOVE + 1)) > 0.0:
+        if growth > _GROWTH:
+            return MeanError(math.nan, 0.0, max(2.0 * needed - total, total))
+        square *= b**growth * (b - 1.0) / (b * (1.0 - b ** (growth - 1.0)))  # (10a)
+    return MeanError(math.sqrt(square) / max(total, 1e-300), b - 1.0)
 
 
 # -- sums over blocks ------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -18,6 +19,7 @@ from sklearn.linear_model import SGDClassifier
 from tamis.errors import CheckpointError, UnknownNameError
 from tamis.evaluate import ExperimentResult, prequential, run_experiment
 from tamis.evaluate.experiment.cells import CELLS, EXPERIMENT
+from tamis.evaluate.prequential.remarks import is_uninformative
 from tamis.rows import OFS, FisherScore
 from tamis.streams import load_stream
 
@@ -436,3 +438,56 @@ def test_figure_and_page(result, tmp_path):
     ):
         assert wanted in page
     assert 'class="upright" d="M500 0v1000"' in page  # the drift, in the middle of the stream
+
+
+@pytest.mark.parametrize("baseline", ["random", "all"])
+def test_an_advantage_is_tested_between_seeds_with_rows_of_their_own_or_within_the_runs(result, baseline):
+    gain, bound = result.gain_over(baseline)
+    for i, stream in enumerate(result.streams):
+        for j, method in enumerate(result.methods):
+            at = result.finished(stream, method)
+            of = {
+                name: result.cells[name][at].mean()
+                for name in ("accuracy", "majority_accuracy", f"{baseline}_auc")
+            }
+            name = f"{baseline}_{'auc_' * bool(is_uninformative(*of.values()))}gain"
+            gains, bounds = (result.cells[f"{name}{part}"][at] for part in ("", "_bound"))
+            np.testing.assert_allclose(gain[i, j], gains.mean())
+            if stream == "SEA":  # t with one degree of freedom
+                np.testing.assert_allclose(bound[i, j], 12.7062 * gains.std(ddof=1) / np.sqrt(2), rtol=1e-4)
+            else:  # more seeds are no more rows
+                np.testing.assert_allclose(bound[i, j], bounds.mean())
+
+
+def test_a_comparison_says_loses_only_beyond_the_interval(folder, tmp_path):
+    """Five seeds whose gain over a frozen selection is 0 in the mean, surely negative, surely positive, or unknown."""
+    grid = tmp_path / "grid"
+    run_experiment(
+        {"SEA": ("SEA", {"n_rows": 600})},
+        {"zero": OFS(2), "behind": OFS(3), "ahead": OFS(4), "unknown": OFS(1)},
+        "sgd", seeds=5, folder=grid, frozen_after=200,
+    )  # fmt: skip
+    noise = np.array([-0.02, -0.01, 0.0, 0.01, 0.021])
+    listed = json.loads((grid / EXPERIMENT).read_text(encoding="utf-8"))
+    for cell in listed["cells"]:
+        path = grid / CELLS / cell["key"] / "settings.json"
+        document = json.loads(path.read_text(encoding="utf-8"))
+        shift = {"behind": -0.05, "ahead": 0.05}.get(cell["selector"], 0.0)
+        for kind in ("", "auc_"):
+            document["summary"] |= {
+                f"frozen_{kind}gain": shift + noise[cell["seed"]],
+                f"frozen_{kind}gain_bound": None,
+            }
+            document["summary"] |= {f"all_{kind}gain": 0.0, f"random_{kind}gain": None}
+        path.write_text(json.dumps(document), encoding="utf-8")
+        cell["resampled"] = cell["selector"] != "unknown"
+    (grid / EXPERIMENT).write_text(json.dumps(listed), encoding="utf-8")
+    result = ExperimentResult.load(grid)
+    remarks = " ".join(result.remarks())
+    assert "Loses to a frozen selection (L1, of the first rows): behind on SEA." in remarks
+    assert "No proven advantage over a frozen selection (L1, of the first rows): zero on SEA." in remarks
+    assert result.no_better_than_frozen() == {"SEA": ["zero", "behind"]}
+    assert (
+        "The selection pays in 1 of 4 pairs of stream and method, and in 1 it is undetermined."
+        in result.verdict()
+    )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
+from scipy.special import stdtrit
 
 from tamis._interrupts import raise_asynchronous
 from tamis._validation import Array, Floats, check_choice
@@ -22,13 +23,13 @@ from tamis.errors import CheckpointError
 from tamis.evaluate.experiment.score_table import ScoreTable, Significance, significance
 from tamis.evaluate.prequential.remarks import is_imbalanced, is_uninformative
 from tamis.evaluate.prequential.result import Frame, PrequentialResult, arrow_table, native_frame
-from tamis.options import RunOptions
 from tamis.persistence import replace_file
 from tamis.streams.arrow import parquet
 
 EXPERIMENT, CELLS = "experiment.json", "cells"
 _PARTS = ("stream", "selector", "learner")
 _OF_SELECTION = ("selection_accuracy", "rsr", "cucp", "stability", "n_changes")
+_ROUNDING = 1e-12  # a smaller gain is one of rounding
 _FILES = ("steps", "changes", "truth", "scores")
 
 
@@ -38,7 +39,7 @@ class ExperimentCells:
     def __init__(self, folder: Path, *, interrupted: bool = False, temporary: Any = None) -> None:
         self.folder, self.interrupted = folder, interrupted
         self._temporary = temporary  # a folder deleted together with the result
-        self.cells, is_oracle, keeps_all = _read_cells(folder)
+        self.cells, is_oracle, keeps_all, self._is_resampled = _read_cells(folder)
         self.oracles = list(dict.fromkeys(self.cells["method"][is_oracle].tolist()))
         self.keep_all = list(dict.fromkeys(self.cells["method"][keeps_all].tolist()))
         self.runs = functools.lru_cache(maxsize=8)(self._run)
@@ -219,47 +220,65 @@ class ExperimentCells:
         """Return the methods that use the true features and, for selection metrics, those that keep all features."""
         return [*self.oracles, *self.keep_all] if metric in _OF_SELECTION else self.oracles
 
-    def no_better_than_random(self) -> dict[str, list[str]]:
-        """Return, by stream, the methods that are no more accurate than random subsets of the same size.
+    def gain_over(self, baseline: Literal["frozen", "random", "all"]) -> tuple[Floats, Floats]:
+        """Return the mean gain of each method over a baseline on the same rows, and half of its 95 % interval.
 
-        A method is listed if its accuracy is at most the mean accuracy of the draws plus its standard error. Where one
-        of two classes has less than a tenth of the rows, or the method does not exceed the majority-class baseline, its
-        AUC is compared instead. Streams without such a method, and methods that ran without draws, are not listed.
+        If each seed has rows of its own, the interval is that of Student's t between the seeds. Otherwise seeds share
+        their rows, and it is the mean of those of the runs, since more seeds are no more rows.
+
+        Parameters
+        ----------
+        baseline : {"frozen", "random", "all"}
+            The measure is AUC where one of two classes has less than a tenth of the rows, or the method does not exceed
+            the majority-class baseline.
+
+        Returns
+        -------
+        gain, bound : ndarray of shape (n_streams, n_methods), float64
+            NaN where they were not compared; an undetermined bound is NaN, or infinite for a single draw.
         """
-        if "random_accuracy" not in self.metrics:
-            return {}
-        n_draws, mean = RunOptions.from_settings(self.settings).n_draws, self._mean
+        names = ("accuracy", "majority_accuracy", f"{baseline}_auc")
+        by_rank = is_uninformative(*(self._mean(name) for name in names))
+        gain, bound = np.full((2, len(self.streams), len(self.methods)), math.nan)
+        for i, stream in enumerate(self.streams):
+            for j, method in enumerate(self.methods):
+                name = f"{baseline}_{'auc_' * bool(by_rank[i, j])}gain"
+                at = self.finished(stream, method)
+                if name not in self.metrics or not len(at):
+                    continue
+                gains, bounds = (
+                    self.cells.get(one, np.full(len(self.cells["key"]), math.nan))[at]
+                    for one in (name, f"{name}_bound")
+                )
+                gain[i, j], bound[i, j], n = gains.mean(), bounds.mean(), len(at)
+                if n > 1 and self._is_resampled[at].all():
+                    bound[i, j] = stdtrit(n - 1.0, 0.975) * gains.std(ddof=1) / math.sqrt(n)
+        return np.where(np.abs(gain) < _ROUNDING, 0.0, gain), bound
 
-        def is_behind(name: str, spread: str) -> Array:
-            return mean(name) <= mean(f"random_{name}") + np.nan_to_num(mean(spread)) / math.sqrt(n_draws)
+    def no_better_than_random(self) -> dict[str, list[str]]:
+        """Return, by stream, the methods without a proven advantage over random subsets of the same size.
 
-        by_rank = is_uninformative(mean("accuracy"), mean("majority_accuracy"), mean("random_auc"))
-        behind = np.where(
-            by_rank, is_behind("auc", "random_auc_spread"), is_behind("accuracy", "random_spread")
-        )
-        return self._by_stream(behind)
+        A method is listed if the 95 % interval of :meth:`gain_over` includes 0 or is below it. Streams without such a
+        method, methods that ran without draws, and undetermined intervals are not listed.
+        """
+        return self._without_advantage("random")
 
     def no_better_than_frozen(self) -> dict[str, list[str]]:
-        """Return, by stream, the methods that are no more accurate than a selection frozen after the first rows.
+        """Return, by stream, the methods without a proven advantage over a selection frozen after the first rows.
 
-        A method is listed if the mean over seeds of its difference to the frozen selection of the same size on the same
-        rows is at most its standard error. The measure, and the streams and methods that are not listed, are as in
-        :meth:`no_better_than_random`; methods that keep all features are not listed either.
+        As in :meth:`no_better_than_random`; methods that keep all features are not listed either.
         """
-        if "frozen_gain" not in self.metrics:
-            return {}
-        mean = self._mean
+        return self._without_advantage("frozen")
 
-        def is_behind(name: str) -> Array:
-            n_seeds = np.maximum(self.table(name).n, 1)
-            return mean(name) <= mean(f"{name}_error") / np.sqrt(n_seeds)
-
-        behind = is_behind("frozen_gain")
-        if "frozen_auc_gain" in self.metrics:
-            by_rank = is_uninformative(mean("accuracy"), mean("majority_accuracy"), mean("frozen_auc"))
-            behind = np.where(by_rank, is_behind("frozen_auc_gain"), behind)
-        behind &= mean("n_selected") < mean("n_features")
-        return self._by_stream(behind)
+    def _without_advantage(
+        self, baseline: Literal["frozen", "random"], *, loses: bool = False
+    ) -> dict[str, list[str]]:
+        """Return the methods that are not ahead of a baseline (that lose to it) beyond the 95 % interval, by stream."""
+        gain, bound = self.gain_over(baseline)
+        listed = gain < -bound if loses else gain <= bound
+        if baseline == "frozen":
+            listed &= self._mean("n_selected") < self._mean("n_features")
+        return self._by_stream(listed)
 
     def _mean(self, name: str) -> Floats:
         """Return the means of a number by stream and method, NaN if the cells do not have it."""
@@ -339,8 +358,8 @@ def write_json(path: Path, document: dict[str, Any]) -> None:
         ) from error
 
 
-def _read_cells(folder: Path) -> tuple[Frame, Array, Array]:
-    """Return the row of each cell, whether its selector uses the true features, and whether it keeps all features."""
+def _read_cells(folder: Path) -> tuple[Frame, Array, Array, Array]:
+    """Return the row of each cell, and whether it uses the true features, keeps all, and has rows of its own."""
     try:
         listed = json.loads((folder / EXPERIMENT).read_text(encoding="utf-8"))["cells"]
         parts = {name: np.array([cell[name] for cell in listed], dtype=object) for name in (*_PARTS, "key")}
@@ -349,6 +368,7 @@ def _read_cells(folder: Path) -> tuple[Frame, Array, Array]:
         keeps_all = np.array(
             [cell.get("keeps_all", cell["selector"] == "none") for cell in listed], dtype=bool
         )
+        is_resampled = np.array([cell.get("resampled", False) for cell in listed], dtype=bool)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise_asynchronous(error)
         raise CheckpointError(
@@ -368,7 +388,7 @@ def _read_cells(folder: Path) -> tuple[Frame, Array, Array]:
             for name in names
         },
     }
-    return cells, is_oracle, keeps_all
+    return cells, is_oracle, keeps_all, is_resampled
 
 
 def _outcome(folder: Path, key: str) -> tuple[str, str, dict[str, Any]]:

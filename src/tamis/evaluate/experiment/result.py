@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._validation import Floats, Mask
+from tamis._validation import Floats
 from tamis.evaluate.experiment.cells import ExperimentCells
 from tamis.evaluate.experiment.score_table import ScoreTable, Significance
 from tamis.evaluate.prequential.rerun import snippet
@@ -109,47 +109,29 @@ class ExperimentResult(ExperimentCells, Result):
 
     def _against_baseline(self) -> tuple[str, str]:
         """Return in how many pairs of stream and method the selection pays, and what that means."""
+        selects = self._mean("n_selected") < self._mean("n_features")
         after = RunOptions.from_settings(self.settings).frozen_after
-        for metric, behind, name, error in (
-            (
-                "frozen_gain",
-                self.no_better_than_frozen,
-                f"one frozen after {after:,} rows",
-                "the standard error",
-            ),
-            (
-                "random_accuracy",
-                self.no_better_than_random,
-                "random subsets of the same size",
-                "their standard error",
-            ),
-        ):
-            if not {metric, "n_selected", "n_features"} <= set(self.metrics):
+        names: dict[Any, str] = {
+            "frozen": f"one frozen after {after:,} rows",
+            "random": "random subsets of the same size",
+        }
+        for baseline, name in names.items():
+            gain, bound = self.gain_over(baseline)
+            if not (n := int((is_compared := np.isfinite(gain) & selects).sum())):
                 continue
-            is_compared = np.isfinite(self._table_of(metric).mean)
-            is_compared &= self._table_of("n_selected").mean < self._table_of("n_features").mean
-            if n := int(is_compared.sum()):
-                is_worse = self._is_worse_than_all()
-                for stream, methods in behind().items():
-                    is_worse[self.streams.index(stream), [self.methods.index(one) for one in methods]] = True
-                pays, pairs = int((is_compared & ~is_worse).sum()), plural(n, "pair", "pairs")
-                also = (
-                    ", and all features are not better by more than that"
-                    if "all_gain" in self.metrics
-                    else ""
-                )
-                return (
-                    f"The selection pays in {pays:,} of {pairs} of stream and method",
-                    f"A selection pays if it exceeds {name} by more than {error}{also}.",
-                )
+            of_all, bound_of_all = self.gain_over("all")
+            pays = is_compared & (gain > bound) & ~(of_all < -bound_of_all)
+            unknown = int((is_compared & ~np.isfinite(bound)).sum())
+            also = (
+                ", and does not lose to all features by more than theirs" if np.isfinite(of_all).any() else ""
+            )
+            return (
+                f"The selection pays in {pays.sum():,} of {plural(n, 'pair', 'pairs')} of stream and method"
+                + (f", and in {unknown:,} it is undetermined" if unknown else ""),
+                f"A selection pays if it exceeds {name} by more than half of the 95 % interval of the difference"
+                f"{also}.",
+            )
         return "", ""
-
-    def _is_worse_than_all(self) -> Mask:
-        """Return for which streams and methods all features are better by more than the standard error."""
-        if "all_gain" not in self.metrics:
-            return np.zeros((len(self.streams), len(self.methods)), dtype=bool)
-        gain, error = self._table_of("all_gain"), self._table_of("all_gain_error")
-        return gain.mean < -error.mean / np.sqrt(np.maximum(gain.n, 1))
 
     def _best(self) -> str:
         scores = self._scores(self.measure)
@@ -203,14 +185,21 @@ class ExperimentResult(ExperimentCells, Result):
             if (n := int(np.sum(status == name)))
         ]
         remarks: list[str] = [f"{' and '.join(lost)}: the figures are those of the others."] if lost else []
-        for baseline, behind in (
-            ("a frozen selection (L1, of the first rows)", self.no_better_than_frozen()),
-            ("random subsets of the same size", self.no_better_than_random()),
-        ):
-            where = "; ".join(
-                f"{listed(methods)} on {shorten(stream, 40)}" for stream, methods in behind.items()
-            )
-            remarks += [f"No better than {baseline}: {where}."] if where else []
+        names: dict[Any, str] = {
+            "frozen": "a frozen selection (L1, of the first rows)", "random": "random subsets of the same size",
+        }  # fmt: skip
+        for baseline, name in names.items():
+            losers = self._without_advantage(baseline, loses=True)
+            level = {
+                stream: left
+                for stream, methods in self._without_advantage(baseline).items()
+                if (left := [one for one in methods if one not in losers.get(stream, [])])
+            }
+            for said, found in (("Loses to", losers), ("No proven advantage over", level)):
+                where = "; ".join(
+                    f"{listed(methods)} on {shorten(stream, 40)}" for stream, methods in found.items()
+                )
+                remarks += [f"{said} {name}: {where}."] if where else []
         return [*remarks, *self._mean_ranks()]
 
     def _mean_ranks(self) -> list[str]:

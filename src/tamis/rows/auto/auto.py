@@ -44,7 +44,7 @@ selector should be reset and trained on these.
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Self
 
@@ -56,7 +56,7 @@ from sklearn.utils import check_random_state
 from tamis._atomic import atomic
 from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Floats, Ints, Mask, Rows, check_choice, columns_of, short_repr
-from tamis._validation.parameters import COLUMNS, SEED, number, parameters, with_methods
+from tamis._validation.parameters import number, parameter, with_methods
 from tamis.base import RowSelector, n_to_select
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.row_intake import RowIntake
@@ -127,6 +127,7 @@ _TREES = ("forest", "tree", "boost", "gbm", "xgb", "patches", "rules", "vfdr")  
 #   _window       batches of the last rows
 
 
+@dataclass(eq=False, repr=False)
 class Auto(RowSelector):
     """Compares selectors and sizes online; selects the smallest feature set that predicts as well as the best.
 
@@ -326,45 +327,22 @@ class Auto(RowSelector):
 
     _chooses_count = True
     accepts = Inputs(targets=("binary", "multiclass", "regression"), nan=True, categories=True)
-    _target: TargetLevels | None = None  # for regression; the moments are those of its levels
+    # For regression; the moments are those of its levels.
+    _target: TargetLevels | None = field(default=None, init=False)
     _n_fresh = _WINDOW  # rows since the last drift
 
-    _allowed = parameters(
-        n_features_to_select=(number("(0, inf)"), None),
-        learner=(*_RANKERS, with_methods("an estimator", "fit", "predict")),
-        task=("classification", "regression"),
-        objective=("auto", "brier", "accuracy", "auc"),
-        tolerance=number("[0, 1]"),
-        categorical=(COLUMNS, None),
-        random_state=SEED,
-    )
-
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        learner: Any = "linear",
-        task: str = "classification",
-        objective: str = "auto",
-        tolerance: float = 0.01,
-        categorical: Any = None,
-        prices: Any = None,
-        keep: Any = None,
-        groups: Any = None,
-        prior: Any = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select  # type: ignore[assignment]
-        self.learner = learner
-        self.task = task
-        self.objective = objective
-        self.tolerance = tolerance
-        self.categorical = categorical
-        self.prices = prices
-        self.keep = keep
-        self.groups = groups
-        self.prior = prior
-        self.random_state = random_state
+    n_features_to_select: int | float | None = parameter(number("(0, inf)"), None, default=None)  # type: ignore[assignment]
+    _: KW_ONLY
+    learner: Any = parameter(*_RANKERS, with_methods("an estimator", "fit", "predict"), default="linear")
+    task: str = "classification"
+    objective: str = parameter("auto", "brier", "accuracy", "auc", default="auto")
+    tolerance: float = parameter(number("[0, 1]"), default=0.01)
+    categorical: Any = None
+    prices: Any = None
+    keep: Any = None
+    groups: Any = None
+    prior: Any = None
+    random_state: Any = 0
 
     def _is_regression(self) -> bool:
         return self.task == "regression"

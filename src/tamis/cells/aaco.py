@@ -36,7 +36,7 @@ import numpy as np
 from tamis._docstrings import fill_docstring
 from tamis._kernels import njit
 from tamis._validation import Array, Floats, Ints, Mask, Rows
-from tamis._validation.parameters import integer, parameters
+from tamis._validation.parameters import integer, parameter
 from tamis.base import State
 from tamis.base.cells import Purchases
 from tamis.cells.any_order import AnyOrder
@@ -220,19 +220,11 @@ class AACO(BinnedClassifier):
         price_factor_ float in [0, inf)
     """
 
-    _allowed = parameters(
-        n_neighbors=integer("[1, inf)"),
-        n_subsets=integer("[0, 100000]"),
-        n_stored=integer("[1, 100000]"),
-        max_features=integer("[1, 64]"),
-        max_steps=integer("[1, inf)"),
-    )
-
-    n_neighbors: int = 20
-    n_subsets: int = 200
-    n_stored: int = 500
-    max_features: int = 40
-    max_steps: int = 30
+    n_neighbors: int = parameter(integer("[1, inf)"), default=20)
+    n_subsets: int = parameter(integer("[0, 100000]"), default=200)
+    n_stored: int = parameter(integer("[1, 100000]"), default=500)
+    max_features: int = parameter(integer("[1, 64]"), default=40)
+    max_steps: int = parameter(integer("[1, inf)"), default=30)
 
     _numbers_count = True
 

@@ -40,7 +40,7 @@ import numpy as np
 
 from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Floats, Ints, Rows
-from tamis._validation.parameters import integer, parameters
+from tamis._validation.parameters import integer, parameter
 from tamis.base import State
 from tamis.base.prices import Tariff
 from tamis.cells.any_order import AnyOrder
@@ -244,18 +244,11 @@ class AdaptiveIFC2F(BinnedClassifier):
         _tree.prior (k) float in [0, 1]  _tree._order (c) in [0, c)  _tree.tables (k, c, a+1, a+1) float in [0, 2]
     """
 
-    _allowed = parameters(
-        lookahead=(1, 2),
-        decision=("auto", "tree", "discriminant", "ensemble"),
-        max_features=integer("[1, inf)"),
-        max_steps=integer("[1, inf)"),
-    )
-
-    lookahead: int = 1
-    decision: str = "auto"
+    lookahead: int = parameter(1, 2, default=1)
+    decision: str = parameter("auto", "tree", "discriminant", "ensemble", default="auto")
     classifier: Any = None
-    max_features: int = 64
-    max_steps: int = 30
+    max_features: int = parameter(integer("[1, inf)"), default=64)
+    max_steps: int = parameter(integer("[1, inf)"), default=30)
 
     _numbers_count = True
     _evidence_model: EvidenceModel | ContextModel | None = field(init=False)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._validation import Array, Floats, Ints, Rows
-from tamis._validation.parameters import number, parameters
+from tamis._validation.parameters import number, parameter
 from tamis.base import CellClassifier, PriceList
 from tamis.cells.any_order import AnyOrder
 from tamis.cells.bins import Bins
@@ -96,25 +96,17 @@ _FEWEST = 200  # rows walked at least
 class BinnedClassifier(CellClassifier):
     """The parameters that all classifiers share, and the models that decide for them."""
 
-    _allowed = parameters(
-        budget=(number("[0, inf]"), None),
-        mean_budget=(number("[0, inf]"), None),
-        objective=OBJECTIVES,
-        spend=("worth", "all"),
-        fading=number("(0, 1]"),
-    )
-
     cost: float | Array | Mapping[str, float] | PriceList = 0.01
     _: KW_ONLY
     misclassification_cost: Array | float | None = None
     groups: Any = None
-    budget: float | None = None
-    mean_budget: float | None = None
-    objective: str = "loss"
-    spend: str = "worth"
+    budget: float | None = parameter(number("[0, inf]"), None, default=None)
+    mean_budget: float | None = parameter(number("[0, inf]"), None, default=None)
+    objective: str = parameter(*OBJECTIVES, default="loss")
+    spend: str = parameter("worth", "all", default="worth")
     n_bins: int = 4
     categorical: Any = None
-    fading: float = 1.0
+    fading: float = parameter(number("(0, 1]"), default=1.0)
     missingness: str = "uninformative"
     random_state: int | None = None
 

@@ -40,7 +40,7 @@ import numpy as np
 
 from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Floats, Ints, Mask, Rows
-from tamis._validation.parameters import integer, parameters
+from tamis._validation.parameters import integer, parameter
 from tamis.base import PriceList
 from tamis.cells.binned_classifier import SHARED_DOCS
 from tamis.cells.bins import Bins
@@ -56,16 +56,12 @@ _MOST_POINTS = 20_000
 class Independent(FixedOrder):
     """The model and order shared by ETANA and F-ETANA: a table P(x = v | c) for each column."""
 
-    _allowed = parameters(
-        prior=("empirical", "uniform"), threshold=("chance", "all"), order=("auto", "spread", "mrmr")
-    )
-
     _orders = ("spread", "mrmr")
 
     binning: str = "quantile"
-    prior: str = "empirical"
-    threshold: str = "chance"
-    order: str = "auto"
+    prior: str = parameter("empirical", "uniform", default="empirical")
+    threshold: str = parameter("chance", "all", default="chance")
+    order: str = parameter("auto", "spread", "mrmr", default="auto")
     max_features: int | None = None
     calibrate: bool | str = True
     classifier: Any = None
@@ -172,10 +168,8 @@ class ETANA(Independent):
     (True, True)
     """
 
-    _allowed = parameters(method=("points", "grid"), resolution=integer("[1, 10000]"))
-
-    method: str = "points"
-    resolution: int = 10
+    method: str = parameter("points", "grid", default="points")
+    resolution: int = parameter(integer("[1, 10000]"), default=10)
     n_beliefs: int = 100
 
     @classmethod

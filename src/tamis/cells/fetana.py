@@ -39,7 +39,7 @@ import numpy as np
 from tamis._docstrings import fill_docstring
 from tamis._kernels import njit
 from tamis._validation import Array, Floats, Mask, Rows
-from tamis._validation.parameters import integer, number, parameters
+from tamis._validation.parameters import integer, number, parameter
 from tamis.base import PriceList
 from tamis.cells.binned_classifier import SHARED_DOCS
 from tamis.cells.bins import Bins
@@ -188,19 +188,11 @@ class FETANA(Independent):
 
     _shapes = 'thresholds_ (*, c, k) finite  n_iter_ (k) any "only reported"'
 
-    _allowed = parameters(
-        confidence=(number("(0, 1)"), None),
-        perturbation=number("[1e-12, inf)"),
-        learning_rate=number("(0, inf)"),
-        n_iterations=integer("[1, 10000000]"),
-        patience=integer("[0, inf)"),
-    )
-
-    confidence: float | None = 0.85
-    perturbation: float = 0.2
-    learning_rate: float = 0.0167
-    n_iterations: int = 4000
-    patience: int = 0
+    confidence: float | None = parameter(number("(0, 1)"), None, default=0.85)
+    perturbation: float = parameter(number("[1e-12, inf)"), default=0.2)
+    learning_rate: float = parameter(number("(0, inf)"), default=0.0167)
+    n_iterations: int = parameter(integer("[1, 10000000]"), default=4000)
+    patience: int = parameter(integer("[0, inf)"), default=0)
 
     @classmethod
     def published(cls, cost: float | Array | Mapping[str, float] | PriceList = 0.01, **changes: Any) -> Self:

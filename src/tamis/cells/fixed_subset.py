@@ -21,7 +21,7 @@ import numpy as np
 
 from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Floats, Ints, Mask, Rows
-from tamis._validation.parameters import integer, parameters, with_methods
+from tamis._validation.parameters import integer, parameter, with_methods
 from tamis.cells.binned_classifier import SHARED_DOCS
 from tamis.cells.bins import Bins, dense
 from tamis.cells.fixed_order import FixedOrder
@@ -100,13 +100,10 @@ class FixedSubset(FixedOrder):
     order = "mrmr"
     _allow_trees = False  # a plain baseline
 
-    _allowed = parameters(
-        n_features=(integer("[0, inf)"), None),
-        classifier=(with_methods("a classifier with predict_proba", "predict_proba"), None),
+    n_features: int | None = parameter(integer("[0, inf)"), None, default=None)
+    classifier: Any = parameter(
+        with_methods("a classifier with predict_proba", "predict_proba"), None, default=None
     )
-
-    n_features: int | None = None
-    classifier: Any = None
 
     def _learn_model(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
         order = mrmr(X, y, bins, tables, self._whole_tariff(), self._n_steps())

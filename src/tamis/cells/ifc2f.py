@@ -45,7 +45,7 @@ import scipy.sparse as sp
 
 from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Floats, Ints, Mask, Rows
-from tamis._validation.parameters import integer, parameters
+from tamis._validation.parameters import integer, parameter
 from tamis.base import PriceList
 from tamis.cells.binned_classifier import SHARED_DOCS
 from tamis.cells.bins import Bins
@@ -175,32 +175,20 @@ class IFC2F(FixedOrder):
         _network.of_class (k) float in [0, inf)  _order (c) in [0, n)
     """
 
-    _allowed = parameters(
-        score_on=("bins", "raw"),
-        threshold=(integer("[1, inf)"), "chance", "count", "half", "any"),
-        structure=("tree", "line", "random", "clique"),
-        order=("auto", "markov_blanket", "relevance", "mrmr"),
-        inference=("links", "exact"),
-        context=("local", "exact", "pooled"),
-        sampling=("model", "train", "uniform"),
-        lookahead=(True, False),
-        always_first=(False, True),
-    )
-
     _orders = ("markov_blanket", "relevance", "mrmr")
 
     binning: str = "quantile"
-    score_on: str = "bins"
-    threshold: str | int = "chance"
+    score_on: str = parameter("bins", "raw", default="bins")
+    threshold: str | int = parameter(integer("[1, inf)"), "chance", "count", "half", "any", default="chance")
     max_features: int | None = None
-    structure: str = "tree"
-    order: str = "auto"
-    inference: str = "links"
-    context: str = "local"
-    sampling: str = "model"
+    structure: str = parameter("tree", "line", "random", "clique", default="tree")
+    order: str = parameter("auto", "markov_blanket", "relevance", "mrmr", default="auto")
+    inference: str = parameter("links", "exact", default="links")
+    context: str = parameter("local", "exact", "pooled", default="local")
+    sampling: str = parameter("model", "train", "uniform", default="model")
     n_beliefs: int = 100
-    lookahead: bool = True
-    always_first: bool = False
+    lookahead: bool = parameter(True, False, default=True)
+    always_first: bool = parameter(False, True, default=False)
     calibrate: bool | str = True
     classifier: Any = None
 

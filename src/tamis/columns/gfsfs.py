@@ -43,7 +43,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._validation import Array, Ints
-from tamis._validation.parameters import integer, number, parameters
+from tamis._validation.parameters import integer, number, parameter
 from tamis.base.trace import ACCEPTED, CONSTANT, Verdicts
 from tamis.columns.groups import GroupedOffers
 from tamis.dependence.conditional_gain import conditional_gain, refine
@@ -246,17 +246,11 @@ class GFSFS(GroupedOffers):
         _target (n) codes  _codes (q, n) in [0, 16)  _place_of (q) in [0, n_offered_)  _sizes (*) in [1, q]
     """
 
-    _allowed = parameters(
-        group_penalty=number("[0, inf)"),
-        feature_penalty=number("[0, inf)"),
-        n_bins=(integer("[2, 16]"), None),
-    )
-
     groups: Any = "blocks"
     _: KW_ONLY
-    group_penalty: float = 1.0
-    feature_penalty: float = 1.0
-    n_bins: int | None = None
+    group_penalty: float = parameter(number("[0, inf)"), default=1.0)
+    feature_penalty: float = parameter(number("[0, inf)"), default=1.0)
+    n_bins: int | None = parameter(integer("[2, 16]"), None, default=None)
 
     @property
     def selected_groups_(self) -> list[list[str]]:

@@ -49,7 +49,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._kernels import njit
 from tamis._validation import Array, Floats
-from tamis._validation.parameters import number, parameters
+from tamis._validation.parameters import number, parameter
 from tamis.base import ColumnSelector
 from tamis.base.declarations import Inputs
 from tamis.base.trace import ACCEPTED, CONSTANT, Verdicts
@@ -235,14 +235,10 @@ class Grafting(ColumnSelector):
     _statistic = "slope"
     accepts = Inputs(targets=("binary", "regression"))
 
-    _allowed = parameters(
-        penalty=(number("(0, inf)"), None), alpha=number("(0, 1)"), model=("linear", "logistic")
-    )
-
-    penalty: float | None = None
+    penalty: float | None = parameter(number("(0, inf)"), None, default=None)
     _: KW_ONLY
-    alpha: float = 0.01
-    model: str = "linear"
+    alpha: float = parameter(number("(0, 1)"), default=0.01)
+    model: str = parameter("linear", "logistic", default="linear")
 
     def _is_regression(self) -> bool:
         return self.model != "logistic"

@@ -28,7 +28,7 @@ from tamis._atomic import atomically
 from tamis._guard import ThreadSafe
 from tamis._validation.arrays import Array, Floats, as_numbers, fill_masked
 from tamis._validation.labels import as_column, as_target
-from tamis._validation.parameters import check_parameters, integer, number, parameters
+from tamis._validation.parameters import check_parameters, integer, number, parameter
 from tamis._validation.rows import as_rows, has_rows, reject_nonfinite
 from tamis._validation.table import as_table
 from tamis.columns.augmented_gram import COLLINEAR, AugmentedGram, sweep
@@ -132,24 +132,15 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     auto 0
     """
 
-    _allowed = parameters(
-        rule=(*RULES, SpendingRule),
-        target_fdr=(number("(0, 1)"), None),
-        trial_rows=integer("[3, inf)"),
-        release=(number("(0, 1]"), None),
-        half_life=(number("(0, inf)"), None),
-        variance=("auto", "classical", "series"),
-    )
-
     _shapes = "_main? (its own)  _trial? (its own)  _recent? (t) finite"
 
-    rule: str | SpendingRule = "alpha-investing"
+    rule: str | SpendingRule = parameter(*RULES, SpendingRule, default="alpha-investing")
     _: KW_ONLY
-    target_fdr: float | None = None
-    trial_rows: int = 100
-    release: float | None = 0.05
-    half_life: float | None = None
-    variance: str = "auto"
+    target_fdr: float | None = parameter(number("(0, 1)"), None, default=None)
+    trial_rows: int = parameter(integer("[3, inf)"), default=100)
+    release: float | None = parameter(number("(0, 1]"), None, default=0.05)
+    half_life: float | None = parameter(number("(0, inf)"), None, default=None)
+    variance: str = parameter("auto", "classical", "series", default="auto")
 
     # -- rows ----------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from tamis._validation import is_integer
-from tamis._validation.parameters import Kind, parameters
+from tamis._validation.parameters import Kind, parameter
 from tamis.base import ColumnSelector
 from tamis.errors import DataError
 
@@ -32,11 +32,9 @@ class GroupedOffers(ColumnSelector):
     A subclass defines `_consider_group` for the columns of a group, and `_consider_block` for the others.
     """
 
-    _allowed = parameters(
-        groups=(None, "blocks", Kind("a dict of lists of columns without repetitions", _is_grouping))
+    groups: Any = parameter(
+        None, "blocks", Kind("a dict of lists of columns without repetitions", _is_grouping), default=None
     )
-
-    groups: Any = None
 
     def _parts_of_block(self, names: list[str] | None, m: int) -> Iterator[tuple[slice, bool]]:
         if isinstance(self.groups, str):

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from tamis._validation import Array, Floats
-from tamis._validation.parameters import SEED, parameters
+from tamis._validation.parameters import SEED, parameter
 from tamis.base import ColumnSelector
 from tamis.base.trace import ACCEPTED, COLLINEAR, CONSTANT, REJECTED, Verdicts
 from tamis.dependence.rough_set import column_dependencies, set_dependency
@@ -41,9 +41,7 @@ class NeighbourhoodSelector(ColumnSelector):
     _counts_rows = True
     _shapes = '_codes (*) any "only compared"  _n_rows in [len(_codes), len(_codes)]'
 
-    _allowed = parameters(random_state=SEED)
-
-    random_state: Any = 0
+    random_state: Any = parameter(*SEED, default=0)
 
     @property
     def dependency_(self) -> float:

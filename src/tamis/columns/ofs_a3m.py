@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tamis._validation.parameters import parameters
+from tamis._validation.parameters import parameter
 from tamis.columns.neighbourhood import Member, NeighbourhoodSelector
 
 
@@ -90,9 +90,7 @@ class OFSA3M(NeighbourhoodSelector):
     ([0.2625, 0.33542, 0.29464, 0.6], [0.0, 0.2625, 0.29896, 0.29896])
     """
 
-    _allowed = parameters(relevance=("article", "code"))
-
-    relevance: str = "article"
+    relevance: str = parameter("article", "code", default="article")
 
     def _rule(self) -> str:
         return "gap"

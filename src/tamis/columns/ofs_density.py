@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 
-from tamis._validation.parameters import number, parameters
+from tamis._validation.parameters import number, parameter
 from tamis.columns.neighbourhood import Member, NeighbourhoodSelector
 
 
@@ -89,11 +89,9 @@ class OFSDensity(NeighbourhoodSelector):
     (True, True)
     """
 
-    _allowed = parameters(tolerance=number("[0, 1)"), neighbours=("code", "article"))
-
-    tolerance: float = 0.05
+    tolerance: float = parameter(number("[0, 1)"), default=0.05)
     _: KW_ONLY
-    neighbours: str = "code"
+    neighbours: str = parameter("code", "article", default="code")
 
     def _rule(self) -> str:
         return "density" if self.neighbours == "code" else "density-article"

@@ -28,7 +28,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from tamis._validation import Array, Floats, Ints, Mask
-from tamis._validation.parameters import integer, parameters
+from tamis._validation.parameters import integer, parameter
 from tamis.base.trace import Verdicts
 from tamis.columns.projection import Proposal
 from tamis.columns.sequential import RegressionSelector, SequentialSelector
@@ -63,12 +63,10 @@ def penalty(criterion: str, n_rows: float, n_candidates: Floats) -> Floats:
 class CriterionSelector(RegressionSelector):
     """A selector that accepts a feature whose gain in 2 log likelihood exceeds F."""
 
-    _allowed = parameters(criterion=("aic", "bic", "ric"), n_candidates=(integer("[1, inf)"), None))
-
-    criterion: str = "bic"
+    criterion: str = parameter("aic", "bic", "ric", default="bic")
     _: KW_ONLY
     model: str = "linear"
-    n_candidates: int | None = None
+    n_candidates: int | None = parameter(integer("[1, inf)"), None, default=None)
 
     def _begin(self, y: Array, weight: Array) -> None:
         self._start_model(y, weight, robust=self.model == "poisson")

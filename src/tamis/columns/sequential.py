@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tamis._validation import Array, Floats, Ints, Mask
-from tamis._validation.parameters import integer, parameters
+from tamis._validation.parameters import integer, parameter
 from tamis.base import ColumnSelector
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.trace import ACCEPTED, FULL, REJECTED, Verdicts
@@ -39,16 +39,10 @@ class RegressionSelector(ColumnSelector):
     accepts = Inputs(targets=("binary", "regression"))
     claims = Claims(equals_rows="exactly", sparse_time=True)
 
-    _allowed = parameters(
-        model=("linear", "logistic", "poisson"),
-        intercept=(True, False),
-        max_features=(integer("[1, inf)"), None),
-    )
-
-    model: str = "linear"
+    model: str = parameter("linear", "logistic", "poisson", default="linear")
     _: KW_ONLY
-    intercept: bool = True
-    max_features: int | None = None
+    intercept: bool = parameter(True, False, default=True)
+    max_features: int | None = parameter(integer("[1, inf)"), None, default=None)
 
     _parts: ClassVar[tuple[str, ...]] = ("_model",)
 

@@ -43,7 +43,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from tamis._validation import Array, Floats
-from tamis._validation.parameters import number, parameters
+from tamis._validation.parameters import number, parameter
 from tamis.errors import DataError
 from tamis.rows.fires.sampled_models import HIDDEN, Network
 from tamis.rows.scaled_batches import ScaledBatches, ScaledRows
@@ -131,22 +131,14 @@ class CancelOut(ScaledBatches):
         _n_steps in [0, 2**62)
     """
 
-    _allowed = parameters(
-        hidden=HIDDEN,
-        learning_rate=number("(0, 10]"),
-        gate_penalty=number("[0, inf)"),
-        variance_reward=number("[0, inf)"),
-        weight_penalty=number("[0, inf)"),
-    )
-
     n_features_to_select: int | float = 0.1
     _: KW_ONLY
-    hidden: tuple[int, ...] = (50, 50)
+    hidden: tuple[int, ...] = parameter(HIDDEN, default=(50, 50))
     n_steps: int = 5
-    learning_rate: float = 0.01
-    gate_penalty: float = 0.001
-    variance_reward: float = 0.2
-    weight_penalty: float = 0.1
+    learning_rate: float = parameter(number("(0, 10]"), default=0.01)
+    gate_penalty: float = parameter(number("[0, inf)"), default=0.001)
+    variance_reward: float = parameter(number("[0, inf)"), default=0.2)
+    weight_penalty: float = parameter(number("[0, inf)"), default=0.1)
 
     def _start(self, n_features: int) -> None:
         super()._start(n_features)

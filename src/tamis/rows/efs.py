@@ -51,7 +51,7 @@ import numpy as np
 
 from tamis._kernels import njit
 from tamis._validation import Array, Floats, Mask
-from tamis._validation.parameters import number, parameters
+from tamis._validation.parameters import number, parameter
 from tamis.base import n_to_select, top_mask
 from tamis.base.declarations import Claims
 from tamis.rows.linear_classes import IncrementalClasses
@@ -298,23 +298,14 @@ class EFS(IncrementalClasses):
         _negative (o-(o==2)+(o==0), j+1) float in [2.0**-200, 2.0**200] fill "3.0 - self._first_u()"
     """
 
-    _allowed = parameters(
-        promotion=number("(1, inf)"),
-        demotion=number("(0, 1)"),
-        threshold=number("[0, inf)"),
-        margin=number("[0, inf)"),
-        normalize=("sum", "range"),
-        low_share=number("[0, 1)"),
-    )
-
     n_features_to_select: int | float = 0.1
     _: KW_ONLY
-    promotion: float = 1.5
-    demotion: float = 0.5
-    threshold: float = 1.0
-    margin: float = 1.0
-    normalize: str = "sum"
-    low_share: float = 0.0
+    promotion: float = parameter(number("(1, inf)"), default=1.5)
+    demotion: float = parameter(number("(0, 1)"), default=0.5)
+    threshold: float = parameter(number("[0, inf)"), default=1.0)
+    margin: float = parameter(number("[0, inf)"), default=1.0)
+    normalize: str = parameter("sum", "range", default="sum")
+    low_share: float = parameter(number("[0, 1)"), default=0.0)
 
     def _start(self, n_features: int) -> None:
         self._positive = np.full((1, n_features + 1), _FIRST_U)

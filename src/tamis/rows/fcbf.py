@@ -50,7 +50,7 @@ from tamis._atomic import atomic
 from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Floats, Ints, Mask, Rows, are_categories, check_choice, columns_of
 from tamis._validation.arrays import repeat_rows
-from tamis._validation.parameters import integer, number, parameters
+from tamis._validation.parameters import integer, number, parameter
 from tamis.base import RowSelector, n_to_select
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.rows import check_mergeable, feature_names, joint_classes
@@ -134,21 +134,13 @@ class FCBF(RowSelector):
     accepts = Inputs(nan=True)
     _chooses_count = True
 
-    _allowed = parameters(
-        n_features_to_select=(number("(0, inf)"), None),
-        threshold=("chance", number("[0, 1]")),
-        window=integer("[8, 5000000]"),
-        bias_correction=(True, False),
-        n_bins=integer("[2, 10000]"),
-    )
-
-    n_features_to_select: int | float | None = None  # type: ignore[assignment]
+    n_features_to_select: int | float | None = parameter(number("(0, inf)"), None, default=None)  # type: ignore[assignment]
     _: KW_ONLY
-    threshold: float | str = "chance"
-    window: int = 1000
-    bias_correction: bool = True
+    threshold: float | str = parameter("chance", number("[0, 1]"), default="chance")
+    window: int = parameter(integer("[8, 5000000]"), default=1000)
+    bias_correction: bool = parameter(True, False, default=True)
     categorical: Any = None
-    n_bins: int = 5
+    n_bins: int = parameter(integer("[2, 10000]"), default=5)
 
     @classmethod
     def paper(cls, n_features_to_select: int | float | None = None, **parameters: Any) -> Self:

@@ -44,7 +44,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from tamis._validation import Floats, Mask
-from tamis._validation.parameters import parameters
+from tamis._validation.parameters import parameter
 from tamis.base import n_to_select
 from tamis.rows.sketched_rows import SketchedRows, shrink
 
@@ -130,12 +130,11 @@ class LeverageScores(SketchedRows):
         _weight float in [0, inf)
         _roots (w) float in [0, inf)
     """
-    _allowed = parameters(redundancy=("pivot", None))
 
     n_features_to_select: int | float = 0.1
     _: KW_ONLY
     n_components: int = 10
-    redundancy: str | None = "pivot"
+    redundancy: str | None = parameter("pivot", None, default="pivot")
 
     def _start(self, n_features: int) -> None:
         super()._start(n_features)

@@ -58,7 +58,7 @@ from tamis._docstrings import fill_docstring
 from tamis._kernels import njit
 from tamis._shapes import state_error
 from tamis._validation import Array, Floats, check_choice, is_integer
-from tamis._validation.parameters import number, parameters
+from tamis._validation.parameters import number, parameter
 from tamis.base import n_to_select, top_mask
 from tamis.base.declarations import Claims
 from tamis.base.rows import check_mergeable, joint_classes
@@ -342,21 +342,14 @@ class OFS(LinearClasses):
         copies_differ="the step of the gradient",
         invariant_to_shifts=False,
     )
-    _allowed = parameters(
-        learning_rate=number("(0, inf)"),
-        regularization=number("[0, inf)"),
-        margin=number("[0, inf)"),
-        information=("full", "partial"),
-        exploration=number("(0, 1]"),
-    )
 
     n_features_to_select: int | float = 0.1
     _: KW_ONLY
-    learning_rate: float = 0.2
-    regularization: float = 0.01
-    margin: float = 1.0
-    information: str = "full"
-    exploration: float = 0.2
+    learning_rate: float = parameter(number("(0, inf)"), default=0.2)
+    regularization: float = parameter(number("[0, inf)"), default=0.01)
+    margin: float = parameter(number("[0, inf)"), default=1.0)
+    information: str = parameter("full", "partial", default="full")
+    exploration: float = parameter(number("(0, 1]"), default=0.2)
     random_state: Any = None
 
     def _start(self, n_features: int) -> None:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from tamis._validation import Array, Floats, Rows
-from tamis._validation.parameters import integer, parameters
+from tamis._validation.parameters import integer, parameter, parameters
 from tamis.base import RowSelector
 from tamis.base.declarations import Claims
 from tamis.errors import DataError
@@ -58,15 +58,13 @@ class ScaledBatches(RowSelector):
     """
 
     claims = Claims(copies_differ="batches of `batch_size` count rows")
-    _allowed = parameters(
-        n_steps=integer("[1, 1000]"), scaling=("standard", None), batch_size=integer("[1, inf)")
-    )
+    _allowed = parameters(n_steps=integer("[1, 1000]"))
 
     _shapes = "_moments.mean (j)  _moments.m2 (j)  _seed in [0, 2**31)  _n_outputs in [1, _most_outputs]"
 
     _: KW_ONLY
-    scaling: str | None = "standard"
-    batch_size: int = 100
+    scaling: str | None = parameter("standard", None, default="standard")
+    batch_size: int = parameter(integer("[1, inf)"), default=100)
     random_state: Any = 0
 
     @abstractmethod

@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._validation import Array, Floats, Rows
-from tamis._validation.parameters import integer, number, parameters
+from tamis._validation.parameters import integer, number, parameter, parameters
 from tamis.base import RowSelector
 from tamis.base.declarations import Claims, Inputs
 from tamis.errors import DataError
@@ -68,12 +68,7 @@ class SketchedRows(RowSelector):
         copies_differ="a row is multiplied by the root of its weight; copies fill the sketch sooner",
     )
     accepts = Inputs(targets=("binary", "multiclass", "regression"), labels=False)
-    _allowed = parameters(
-        n_components=integer("[1, 100]"),
-        sketch_size=(integer("[2, 2000]"), None),
-        block_size=integer("[1, 10000]"),
-        half_life=(number("[0.01, inf]"), None),
-    )
+    _allowed = parameters(n_components=integer("[1, 100]"))
 
     _shapes = """
         _sketch (l, j) float in [-1e150, 1e150] fill 0
@@ -84,9 +79,9 @@ class SketchedRows(RowSelector):
 
     _: KW_ONLY
     n_components: int
-    sketch_size: int | None = None
-    block_size: int = 100
-    half_life: float | None = None
+    sketch_size: int | None = parameter(integer("[2, 2000]"), None, default=None)
+    block_size: int = parameter(integer("[1, 10000]"), default=100)
+    half_life: float | None = parameter(number("[0.01, inf]"), None, default=None)
     task: str = "classification"
 
     def _start(self, n_features: int) -> None:

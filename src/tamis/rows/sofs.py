@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 from tamis._kernels import njit
 from tamis._shapes import state_error
 from tamis._validation import Array, Floats, is_integer
-from tamis._validation.parameters import number, parameters
+from tamis._validation.parameters import number, parameter
 from tamis.base import n_to_select
 from tamis.base.declarations import Claims
 from tamis.rows.linear_classes import LinearClasses, row_margin
@@ -226,11 +226,9 @@ class SOFS(LinearClasses):
         invariant_to_shifts=False,
     )
 
-    _allowed = parameters(smoothing=number("[1e-9, 1e9]"))
-
     n_features_to_select: int | float = 0.1
     _: KW_ONLY
-    smoothing: float = 1.0
+    smoothing: float = parameter(number("[1e-9, 1e9]"), default=1.0)
 
     def _start(self, n_features: int) -> None:
         super()._start(n_features)

@@ -55,7 +55,7 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._kernels import njit
 from tamis._shapes import state_error
 from tamis._validation import Array, Floats, Ints, Mask, Rows, are_categories, columns_of
-from tamis._validation.parameters import number, parameters
+from tamis._validation.parameters import number, parameter
 from tamis.base import RowSelector
 from tamis.base.declarations import Claims
 from tamis.base.rows import feature_names
@@ -226,28 +226,16 @@ class ABFS(RowSelector):
 
     _chooses_count = True
 
-    _allowed = parameters(
-        grace_period=number("[1, inf)"),
-        threshold=number("[0, inf)"),
-        detector=DETECTOR,
-        hoeffding=(False, True),
-        renewal=("change", "drift"),
-        cuts=("robust", "range"),
-        bias_correction=(False, True),
-        delta=number("(0, 1)"),
-        weight_cap=number("[1, 1e15]"),
-    )
-
-    grace_period: float = 500
-    threshold: float = 0.05
+    grace_period: float = parameter(number("[1, inf)"), default=500)
+    threshold: float = parameter(number("[0, inf)"), default=0.05)
     _: KW_ONLY
-    detector: str | DriftDetector = "adwin"
-    hoeffding: bool = False
-    delta: float = 1e-7
-    weight_cap: float = 1e6
-    renewal: str = "drift"
-    cuts: str = "robust"
-    bias_correction: bool = True
+    detector: str | DriftDetector = parameter(DETECTOR, default="adwin")
+    hoeffding: bool = parameter(False, True, default=False)
+    delta: float = parameter(number("(0, 1)"), default=1e-7)
+    weight_cap: float = parameter(number("[1, 1e15]"), default=1e6)
+    renewal: str = parameter("change", "drift", default="drift")
+    cuts: str = parameter("robust", "range", default="robust")
+    bias_correction: bool = parameter(False, True, default=True)
     categorical: Any = None
 
     def _start(self, n_features: int) -> None:

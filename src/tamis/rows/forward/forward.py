@@ -53,7 +53,7 @@ from scipy.special import chdtri
 from tamis._atomic import atomic
 from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Floats, Ints, Mask, Rows, check_choice, check_number
-from tamis._validation.parameters import integer, number, parameters
+from tamis._validation.parameters import integer, number, parameter
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.rows import check_mergeable, feature_names, joint_classes
@@ -252,23 +252,14 @@ class ForwardPartialCorrelation(RowSelector):
         _label_series._total? (48, c) int  _label_series (its own)
     """
 
-    _allowed = parameters(
-        n_features_to_select=(number("(0, inf)"), None),
-        half_life=(number("(0, inf]"), None),
-        alpha=number("(0, 1)"),
-        alpha_drift=(number("(0, 1)"), None),
-        inertia=number("[0, inf)"),
-        max_columns=integer("[1, inf)"),
-    )
-
-    n_features_to_select: int | float | None = 0.1  # type: ignore[assignment]
+    n_features_to_select: int | float | None = parameter(number("(0, inf)"), None, default=0.1)  # type: ignore[assignment]
     _: KW_ONLY
     task: str = "classification"
-    half_life: float | None = None
-    alpha: float = 0.01
-    alpha_drift: float | None = 1e-4
-    inertia: float = 3.5
-    max_columns: int = 2000
+    half_life: float | None = parameter(number("(0, inf]"), None, default=None)
+    alpha: float = parameter(number("(0, 1)"), default=0.01)
+    alpha_drift: float | None = parameter(number("(0, 1)"), None, default=1e-4)
+    inertia: float = parameter(number("[0, inf)"), default=3.5)
+    max_columns: int = parameter(integer("[1, inf)"), default=2000)
     categorical: Any = None
     prices: Any = None
     keep: Any = None

@@ -388,10 +388,10 @@ class Auto(RowSelector):
     @property
     def _sizes_too(self) -> bool:
         """Whether sizes are compared too."""
-        return vars(self)["n_features_to_select"] is None
+        return self.n_features_to_select is None
 
     def _all_sizes(self, n_features: int) -> list[int]:
-        if not self._sizes_too:
+        if self.n_features_to_select is not None:
             return [n_to_select(self.n_features_to_select, n_features)]
         shares = _SIZES if n_features <= _MOST_DENSE else _SIZES[1:3]
         sizes = sorted({max(1, round(share * n_features)) for share in shares})

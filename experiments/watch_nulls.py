@@ -4,6 +4,7 @@
     OMP_NUM_THREADS=1 python experiments/watch_nulls.py --cost
     OMP_NUM_THREADS=1 python experiments/watch_nulls.py --retire 100
     OMP_NUM_THREADS=1 python experiments/watch_nulls.py --unused 12
+    OMP_NUM_THREADS=1 python experiments/watch_nulls.py --ablate 6
 
 A logistic regression is fitted on the first 1,500 rows and the others are watched in batches of 100. The label depends
 on the first two of ten columns, whose course is: independent; AR(1) with phi = .9 and .99; lots of 200 rows with values
@@ -16,6 +17,7 @@ columns, and milliseconds of an update of 100 rows of 1,000 columns. With --reti
 loss of the columns that `retire` chooses exceeds its bound. With --unused: in which share of the unused features
 without relevance an e-value of the test given the features used ever reaches 20 (promised: at most .05) and 1,000,
 beside the share in which a p-value of one look falls below .001; and after how many rows both find a relevant feature.
+With --ablate: the same with other values of the constants of that test, one at a time.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from sklearn.linear_model import LogisticRegression
 
 import tamis
 from tamis import Watch
-from tamis.watch import loss_bound
+from tamis.watch import conditional, loss_bound
 from tamis.watch.conditional import ConditionalRelevance
 from tamis.watch.watch import DEFAULT_RULES
 
@@ -201,6 +203,52 @@ def along(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.array(e), np.array(p)
 
 
+ALTERNATIVES: dict[str, list[object]] = {
+    "_PRIORS": [np.array([10.0]), np.array([1.0]), np.array([1.0, 3.0, 10.0, 30.0])],
+    "_INFLATIONS": [1, 2, 8],
+    "_FEWEST_ROWS": [10, 50, 100],
+    "_FEWEST_PAIRS": [8, 32],
+    "_PROMISING": [0.01, 0.03, 0.3],
+}
+
+
+def ablate(runs: int) -> None:
+    """The conditional test with other constants: e-values of features without relevance, and the rows to find one."""
+    print("| constant | e-value ever 20, lots | class of 1 % | rows, independent | AR .9 | lots |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: |")
+    settings = [("as it is", None), *((name, one) for name, values in ALTERNATIVES.items() for one in values)]
+    names = (
+        "lots of 50 rows, and noise",
+        "a class of 1 %",
+        "independent",
+        "AR .9",
+        "lots of 50 rows, and noise",
+    )
+    for name, value in settings:
+        before = getattr(conditional, name, None)
+        if value is not None:
+            setattr(conditional, name, value)
+        cells = []
+        for k, design in enumerate(names):
+            found = []
+            for seed in range(runs):
+                Z = UNUSED[design](np.random.default_rng([17, seed]), 12_000)
+                score = Z[:, 0] + Z[:, D] + (0.7 * Z[:, 5] if k > 1 else 0.0)
+                e, _ = along(Z[:, :D], score > (np.quantile(score, 0.99) if k == 1 else 0.0))
+                at = e[:, 5] > 10_000
+                found.append(
+                    (e[:, 1:].max(axis=0) >= 20).mean()
+                    if k < 2
+                    else STEP * (1 + at.argmax())
+                    if at.any()
+                    else np.inf
+                )
+            cells.append(f"{np.mean(found):.3f}" if k < 2 else f"{np.median(found):,.0f}")
+        if value is not None:
+            setattr(conditional, name, before)
+        print(f"| {name} {'' if value is None else value} | {' | '.join(cells)} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=int, default=120_000)
@@ -209,9 +257,12 @@ def main() -> None:
     parser.add_argument("--cost", action="store_true")
     parser.add_argument("--retire", type=int, metavar="RUNS")
     parser.add_argument("--unused", type=int, metavar="RUNS")
+    parser.add_argument("--ablate", type=int, metavar="RUNS")
     options = parser.parse_args()
     if options.cost:
         cost()
+    elif options.ablate:
+        ablate(options.ablate)
     elif options.unused:
         unused(options.unused)
     elif options.retire:

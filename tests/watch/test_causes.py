@@ -6,6 +6,7 @@ import pytest
 import tamis
 from tamis import Watch
 from tamis.watch.causes import CauseTest, _advance
+from tamis.watch.long_run import reached_inflation
 from tamis.watch.outside import OutsideRatios
 from tests.twins.causes import first_alarm
 
@@ -328,3 +329,28 @@ def test_a_copy_of_a_used_feature_is_not_relevant_and_an_unused_feature_is():
         watch.update(X[start : start + 100], y=y[start : start + 100])
     states = [row["state"] for row in watch.table()]
     assert states == ["used and relevant"] * 2 + ["neither"] * 2 + ["relevant but unused"]
+
+
+def test_a_reference_of_few_lots_is_extended_until_it_counts_as_enough_rows():
+    """The first 1,000 rows contain five lots of 200, from which no calibration can be known."""
+    rng, model = np.random.default_rng(50), Model([2.0, 1.5, 0.0])
+    X = np.repeat(rng.normal(size=(100, 3)), 200, axis=0)
+    y = labels(model, X, 51)
+    test, ready, most = CauseTest(3, 50_000, 0), [], 0
+    for i in range(0, 20_000, 100):
+        update(test, model, X[i : i + 100], y[i : i + 100], [2.0, 1.5, 0.0])
+        ready += [i + 100] if test.is_testing and not ready else []
+        most = max(most, len(test._target), len(test._rows))
+        assert test.cause == "none"
+        assert not test.lost.any()
+    assert 2_000 <= ready[0] <= 20_000
+    assert most <= 1_000
+
+
+def test_the_inflation_of_few_long_lots_is_extrapolated_and_that_of_short_memory_is_not(rng):
+    lots = np.repeat(rng.normal(size=(50, 5)), 200, axis=1)
+    short = rng.normal(size=(50, 1002))
+    short = short[:, 2:] + short[:, 1:-1] + short[:, :-2]
+    for rows, low, high in ((lots, 200, 1_000), (short, 2, 5)):
+        found = np.median(reached_inflation(rows - rows.mean(axis=1, keepdims=True)))
+        assert low <= found <= high

@@ -3,6 +3,7 @@ import math
 import pytest
 
 from tamis.watch import Rule
+from tamis.watch.alerts import AlertLog
 
 
 def holds(text, values=None, performance=None, before=None, feature=None):
@@ -99,3 +100,20 @@ def test_an_alert_is_a_sentence_with_its_evidence(text, said):
     )
     assert sorted(sentence) == sorted(said)  # the order of the evidence is that of the parts
     assert sentence.split(":")[0] == said.split(":")[0]
+
+
+def test_a_state_is_reported_once_while_it_lasts_and_a_number_again_after_the_cooldown():
+    log = AlertLog([Rule('state("*") == "gone"', cooldown=200), Rule("accuracy < 0.5", cooldown=200)])
+    shown: dict[str, list[int]] = {"a": [], "None": []}
+    for row in range(100, 2_000, 100):
+        state = "there" if 900 <= row < 1_000 else "gone"
+        for alert in log.update(
+            row,
+            ["a"],
+            lambda measure, name, s=state: 0.0 if measure != "state" else s,
+            {"accuracy": 0.4},
+            {},
+            None,
+        ):
+            shown[str(alert["feature"])].append(row)
+    assert shown == {"a": [100, 1_000], "None": [*range(100, 2_000, 200)]}

@@ -54,6 +54,8 @@ class AlertLog(ThreadSafe):
         since, last = self._held.setdefault(key, row), self._last.get(key)
         if row - since < rule.n_rows or (last is not None and row - last < rule.cooldown):
             return False
+        if last is not None and last >= since and not rule.names.isdisjoint({"state", "cause"}):
+            return False  # the same state still; a number may have changed
         self._last[key] = row
         return True
 

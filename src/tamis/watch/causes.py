@@ -12,20 +12,24 @@ Shin, Ramdas, Rinaldo, E-detectors: a nonparametric framework for sequential cha
 after at least A rows on average. The same is true of the mean of the R of a group: one per feature, and one each for
 noise, calibration, prior and all unused features. For other models, theta is chosen on the first 1,000 labelled rows,
 and l is limited to 2.5. theta is divided by the variance inflation of l over all earlier rows
-(:mod:`tamis.watch.long_run`), so rows that depend on one another count as fewer.
+(:func:`tamis.dependence.autocorrelation.add_values`), so rows that depend on one another count as fewer.
+
+Where these 1,000 rows count as fewer than 25 independent ones (:func:`tamis.watch.long_run.reached_inflation`), every
+second of them is kept and further ones are awaited, of which every second, fourth, ... is used, until they do.
 
 A feature is tested if l_j is significantly negative on these first rows (below -3 standard errors). A change is
 detected if the mean of a group exceeds `n_rows` times the number of groups, and its run has an effective number of 20
 independent rows. The cause is then the one with a probability of .98 (:func:`tamis.watch.hypotheses.explanations`),
 given the rows of the shortest and of the longest run of the alternatives that have half the evidence, either of which
 may begin with the change. A cause other than a lost feature needs 100 rows, since several may come together. Without
-such a cause, a tenth of the run is awaited, and after 1,000 rows the most probable cause is named.
+such a cause, a tenth of the run is awaited, and after 1,000 rows the most probable cause is named; of rows that depend
+on one another, if it has a probability of .9.
 
 After a lost feature, the test pauses until the reverse test (of -l_j) finds the feature relevant again, or the model
 changes. After another cause, the test is calibrated on the rows since the change, at least 100, and again when there
 are 1,000 of them. A feature is also lost if the gain of its value in these rows is less than half of that before,
-relative to the gain of the other features: this is a second change in the rows since the first. A new model is tested
-with the calibration of its predecessor until its first 1,000 labelled rows are complete.
+relative to the gain of the other features, and by three standard errors: this is a second change in the rows since the
+first. A new model is tested with the calibration of its predecessor until its first 1,000 labelled rows are complete.
 
 The constants were chosen on seeds below 300 of the streams of experiments/watch.py and of other generators, and on
 seeds below 500 of experiments/watch_causes.py; the figures in the documentation use seeds from 300 and 500 on.
@@ -42,7 +46,7 @@ from scipy.special import logsumexp
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
 from tamis._validation import Array, Floats, Mask, encode_labels
-from tamis.dependence.autocorrelation import SIGNIFICANT, variance_inflation
+from tamis.dependence.autocorrelation import SERIES_SIZE, SIGNIFICANT, add_values, variance_inflation
 from tamis.importance.predictions import outputs
 from tamis.watch.calibration import find_exponents
 from tamis.watch.hypotheses import (
@@ -54,7 +58,7 @@ from tamis.watch.hypotheses import (
     log_ratios,
     null_score,
 )
-from tamis.watch.long_run import LongRunVariance
+from tamis.watch.long_run import reached_inflation
 from tamis.watch.outside import OutsideRatios
 
 _FIRST = 200  # labelled rows before the features are chosen, when their reliance has been estimated
@@ -67,9 +71,11 @@ _FLOOR = 0.01  # mixed into the probabilities of an explanation
 _KEPT = 1000  # rows that an explanation may use, and that are awaited; fewer of wide rows
 _CLIP, _SHORTEST = 2.5, 20
 _FEWEST = 100  # rows of a cause other than a lost feature, and of a first calibration after it
+_READ_EVERY = 32  # values after which an inflation is read again
 _AGAIN = 10  # least rows between two attempts to find the cause
-_SURE = 0.98  # probability of a cause that is named
+_SURE, _ALMOST_SURE = 0.98, 0.9  # probability of a cause that is named, at once and after many dependent rows
 _INDEPENDENT = 30  # rows of the reference by which the relation to an unused feature is known
+_FEWEST_INDEPENDENT = 25  # rows of a reference
 _MOST_OUTSIDE = 200  # unused features whose relation to the label is tested
 _EXPECTING, _COLLECTING, _CALIBRATED = range(3)  # phases of a model
 
@@ -149,10 +155,11 @@ class CauseTest(ThreadSafe):
     _shapes = (
         "lost (j) bool  _n_labelled in [0, inf)  _stored (s, j) float  _features (f) int64 in [0, j)"
         "  _reference (r, g, c) float  _reference_rows (r, j) float  _target (r) float  _phase in [0, 3)"
+        "  _stride in [1, 2**62)  _offset in [0, 2**62)  _n_tested in [0, 2**62)"
         "  _outside? (its own)  _shortest in [1, inf)  _shares (k) float  _calibration (a, d) float"
         "  _theta (h) float in (0, 1.5]  _group (h) int64 in [0, t)  _tested (t) bool  _level (h) float in [-inf, inf]"
         "  _total (h) float in [-inf, inf]  _age (h) int64 in [0, inf)"
-        "  _series (its own)"
+        f"  _series (h, {SERIES_SIZE}) float"
         "  _inflation (h) float in [1, inf)  _back float in [-inf, inf]  _awaited in [0, inf)  _before (2, f) float"
         "  _rows (w, j) float in (-inf, inf) or nan fixed  _given (w, x, z) float fixed  _labels (w) float fixed"
     )
@@ -163,12 +170,14 @@ class CauseTest(ThreadSafe):
         self._stored: Floats = np.empty((0, n_columns))
         self._features = np.empty(0, dtype=np.int64)
         self._theta, self._group = np.empty(0), np.empty(0, dtype=np.int64)
-        self._tested, self._series = np.empty(0, dtype=bool), LongRunVariance(0)
+        self._tested = np.empty(0, dtype=bool)
+        self._series: Floats = np.empty((0, SERIES_SIZE))
         self._shares: Floats = np.empty(0)
         self._calibration: Floats = np.empty((0, 0))
         self._before: Floats = np.empty((2, 0))
         self._shortest, self._inflation = _SHORTEST, np.empty(0)
         self._outside: OutsideRatios | None = None
+        self._stride, self._n_tested = 1, 0  # every how many rows one is stored
         self.restart()
 
     def restart(self) -> None:
@@ -186,6 +195,7 @@ class CauseTest(ThreadSafe):
         self._reference: Floats = np.empty((0, 0, 0))
         self._reference_rows: Floats = np.empty((0, self._stored.shape[1]))
         self._target: Floats = np.empty(0)
+        self._offset = 0  # rows before the next one of the reference
 
     def _reset_runs(self) -> None:
         h = len(self._theta)
@@ -257,7 +267,7 @@ class CauseTest(ThreadSafe):
             place = np.array([k if k >= 0 else 0 for k in at], dtype=np.int64)
             columns = np.append(place, np.flatnonzero(of_causes))
             self._theta, self._inflation = self._theta[columns], self._inflation[columns]
-            self._series = LongRunVariance(len(columns))
+            self._series = np.zeros((len(columns), SERIES_SIZE))
             self._group = np.append(np.arange(len(at)), self._group[of_causes] - n_old + len(at))
             is_known = np.array([k >= 0 for k in at], dtype=bool)
             self._tested = np.append(self._tested[place] & is_known, self._tested[n_old:])
@@ -306,8 +316,10 @@ class CauseTest(ThreadSafe):
         lost: list[tuple[int, int]] = []
         at = 0
         while at < len(given):
-            wanted = _FEWEST if self._paused else _REFERENCE
-            first = wanted - len(self._target) if self._phase == _COLLECTING else len(given)
+            wanted = self._fewest if self._paused else _REFERENCE
+            first = len(given)
+            if self._phase == _COLLECTING:
+                first = self._offset + (wanted - len(self._target) - 1) * self._stride + 1
             part = slice(at, at + first)
             was_paused = self._paused
             found, n = self._test(given[part], target[part], X[part], used, names)
@@ -316,14 +328,23 @@ class CauseTest(ThreadSafe):
             if self._phase != _COLLECTING:
                 continue
             if was_paused or not self._paused:  # otherwise, they are in the run of a change
-                self._reference = np.concatenate([self._reference.reshape(-1, *given.shape[1:]), given[part]])
-                self._reference_rows = np.concatenate([self._reference_rows, X[part]])
-                self._target = np.append(self._target, target[part])
+                rows = slice(part.start + self._offset, part.stop, self._stride)
+                self._reference = np.concatenate([self._reference.reshape(-1, *given.shape[1:]), given[rows]])
+                self._reference_rows = np.concatenate([self._reference_rows, X[rows]])
+                self._target = np.append(self._target, target[rows])
+                self._offset = -(n - self._offset) % self._stride if n > self._offset else self._offset - n
             if len(self._target) == _REFERENCE:
                 lost += self._calibrate(used)
-            elif self._paused and len(self._target) >= _FEWEST:
+            elif self._paused and len(self._target) >= self._fewest:
                 self._calibrate(used, is_final=False)
         return lost
+
+    @property
+    def _fewest(self) -> int:
+        """Rows of a first calibration after a cause, which count as 25 independent ones."""
+        own = self._inflation[self._group < len(self._features) + 3]
+        needed = math.ceil(_FEWEST_INDEPENDENT * float(own.max(initial=1.0)) / self._stride)
+        return min(_REFERENCE, max(_FEWEST, needed))
 
     @property
     def _limit(self) -> float:
@@ -333,7 +354,15 @@ class CauseTest(ThreadSafe):
         """Set the calibration from the reference rows, and if it is final, the features tested; return those lost."""
         lost: list[tuple[int, int]] = []
         f, n_outputs = len(self._features), self._reference.shape[2]
-        self._calibration, self._shares = calibrate(self._reference, self._target)
+        calibration, shares = calibrate(self._reference, self._target)
+        calibrated = forecast(self._reference, calibration, shares)
+        own = np.minimum(log_ratios(calibrated, self._target, calibration, shares), _CLIP)
+        n_own, centred = own.shape[1], (own - own.mean(axis=0)).T.copy()
+        if is_final and reached_inflation(centred).max() * _FEWEST_INDEPENDENT > len(own):
+            self._thin()
+            return lost
+        inflation = variance_inflation(centred)
+        self._calibration, self._shares = calibration, shares
         if is_final or self._outside is None:
             columns = np.flatnonzero(~used)[:_MOST_OUTSIDE].astype(np.int64)
             z = self._reference_rows[:, columns]
@@ -346,21 +375,22 @@ class CauseTest(ThreadSafe):
                 columns = columns[variance_inflation(z.T.copy()) * _INDEPENDENT <= len(z)]
         else:
             columns = self._outside.columns
-        calibrated = forecast(self._reference, self._calibration, self._shares)
-        scale = float(self._calibration[0, 2]) if n_outputs == 1 else 1.0
+        scale = float(calibration[0, 2]) if n_outputs == 1 else 1.0
         self._outside = OutsideRatios(columns, self._reference_rows, calibrated, self._target, scale)
-        raw = np.minimum(self._ratios(self._reference, self._target, self._reference_rows), _CLIP)
-        n_own = raw.shape[1] - self._outside.size
+        outside = self._outside.update(self._reference_rows, calibrated, self._target)
         # The ratios of unused features do not depend on reference rows, and are too small there for an exponent.
-        theta = np.append(find_exponents(raw[:, :n_own]), np.ones(self._outside.size))
+        theta = np.append(find_exponents(own), np.ones(self._outside.size))
         self._paused = False
         if is_final or len(theta) != len(self._theta):
-            self._theta, self._inflation = theta, variance_inflation((raw - raw.mean(axis=0)).T.copy())
-            group = groups(f, n_outputs, self._shares)
+            of_outside = np.empty(0)
+            if outside.size:
+                of_outside = variance_inflation((outside - outside.mean(axis=0)).T.copy())
+            self._theta, self._inflation = theta, self._stride * np.append(inflation, of_outside)
+            group = groups(f, n_outputs, shares)
             self._group = np.append(group, np.full(self._outside.size, f + 3))
             self._shortest = math.ceil(_SHORTEST * float(np.median(self._inflation[:n_own])))
-            of_features = raw[:, :f]
-            error = of_features.std(axis=0) / math.sqrt(len(raw))
+            of_features = own[:, :f]
+            error = of_features.std(axis=0) * math.sqrt(float(np.median(inflation)) / len(own))
             before, self._before = self._before, np.array([-of_features.mean(axis=0), 2.0 * error])
             if self._is_second:  # a second change in the rows after another cause
                 lost = self._lost_between(before)
@@ -372,9 +402,17 @@ class CauseTest(ThreadSafe):
             self._reset_reference()
         else:
             self._theta = np.minimum(self._theta, theta)
-        self._series = LongRunVariance(raw.shape[1])
+        self._series = np.zeros((len(theta), SERIES_SIZE))
         self._reset_runs()
         return lost
+
+    def _thin(self) -> None:
+        """Keep every second row of the reference, and of those that follow."""
+        of_next = len(self._target) % 2 * self._stride
+        self._reference, self._reference_rows = self._reference[::2], self._reference_rows[::2]
+        self._target = self._target[::2]
+        self._rows, self._given, self._labels = self._rows[::2], self._given[::2], self._labels[::2]
+        self._stride, self._offset = 2 * self._stride, self._offset + of_next
 
     def _lost_between(self, before: Floats) -> list[tuple[int, int]]:
         """Return the features whose gain fell by more than half relative to that of the other features."""
@@ -383,13 +421,15 @@ class CauseTest(ThreadSafe):
             rest = was[was != k]
             ratio = min(1.0, float(now[0, rest].sum() / before[0, rest].sum())) if len(rest) else 1.0
             j = int(self._features[k])
-            if not self.lost[j] and now[:, k].sum() < 0.5 * ratio * before[0, k]:
+            fall = ratio * before[0, k] - now[0, k]
+            bound = 0.5 * SIGNIFICANT * math.hypot(before[1, k], now[1, k])
+            if not self.lost[j] and fall > max(bound, 0.5 * ratio * before[0, k]):
                 self.lost[j] = True
                 self.evidence_of[j] = (
                     f"its value now changes the log-likelihood of a label by {now[0, k]:.3f} ± {now[1, k]:.3f}"
                     f" ({before[0, k]:.3f} ± {before[1, k]:.3f} before)"
                 )
-                lost.append((j, _REFERENCE))
+                lost.append((j, _REFERENCE * self._stride))
         return lost
 
     def _ratios(self, given: Floats, target: Floats, X: Floats) -> Floats:
@@ -409,11 +449,13 @@ class CauseTest(ThreadSafe):
         if not self.is_testing or not len(given):
             return lost, len(given)
         n_before, most = len(self._rows), max(200, min(_KEPT, 100_000 // X.shape[1]))
-        self._rows = np.concatenate([self._rows, X])
-        self._given = np.concatenate([self._given.reshape(-1, *given.shape[1:]), given])
-        self._labels = np.append(self._labels, target)
+        kept = np.arange(-self._n_tested % self._stride, len(X), self._stride)
+        self._n_tested += len(X)
+        self._rows = np.concatenate([self._rows, X[kept]])
+        self._given = np.concatenate([self._given.reshape(-1, *given.shape[1:]), given[kept]])
+        self._labels = np.append(self._labels, target[kept])
         raw, limit, at = self._ratios(given, target, X), self._limit, 0
-        each = np.maximum(self._inflation, self._series.inflation())
+        each = np.maximum(self._inflation, self._series[:, 2])
         of_model = self._group < len(self._features) + 3
         inflation = float(each[of_model].max())  # shared, since their own are uncertain
         each[of_model] = inflation
@@ -434,11 +476,15 @@ class CauseTest(ThreadSafe):
             has_evidence = self._level > 0.5 * limit
             if (has_evidence & of_model).any():
                 has_evidence &= of_model
-            ages = np.clip(self._age[has_evidence], self._shortest, max(most, self._shortest))
+            longest = max(most * self._stride, self._shortest)
+            ages = np.clip(self._age[has_evidence], self._shortest, longest)
             ages = ages if len(ages) else np.array([self._shortest])
-            last = n_before + row + 1
-            runs = [slice(max(0, last - age), last) for age in sorted({int(ages.min()), int(ages.max())})]
-            j = self._explain(runs, used, names, inflation, is_long=self._awaited >= most)
+            last = n_before + int(np.searchsorted(kept, at))
+            lengths = sorted({math.ceil(age / self._stride) for age in (int(ages.min()), int(ages.max()))})
+            runs = [slice(max(0, last - length), last) for length in lengths]
+            of_stored = max(1.0, inflation / self._stride)
+            is_long = self._awaited >= most * self._stride
+            j = self._explain(runs, used, names, of_stored, is_long=is_long)
             if j is None:  # further rows are awaited
                 stop = min(len(raw), at + max(_AGAIN, int(ages.max()) // 10))
                 self._awaited += stop - row
@@ -447,7 +493,7 @@ class CauseTest(ThreadSafe):
                 )  # fmt: skip
                 at = stop
                 continue
-            age = runs[0].stop - runs[0].start
+            age = self._stride * (runs[0].stop - runs[0].start)
             if j >= 0:
                 lost.append((j, age))
                 self.lost[j] = True
@@ -460,8 +506,14 @@ class CauseTest(ThreadSafe):
                 self._reset_runs()
                 return lost, at
             self._reset_runs()
-            n_before, self._rows, self._given, self._labels = -at, X[at:], given[at:], target[at:]
-        self._series.update(np.minimum(raw, _CLIP))
+            rest = kept[kept >= at]
+            n_before, self._rows, self._given, self._labels = (
+                len(rest) - len(kept), X[rest], given[rest], target[rest],
+            )  # fmt: skip
+        if not self._awaited or float(self._level.max()) < limit:  # a change is no dependence
+            columns = np.ascontiguousarray(np.minimum(raw, _CLIP).T)
+            for values, series in zip(columns, self._series, strict=True):
+                add_values(values, series, _READ_EVERY)
         for name in ("_rows", "_given", "_labels"):
             setattr(self, name, getattr(self, name)[-most:])
         return lost, len(raw)
@@ -493,7 +545,8 @@ class CauseTest(ThreadSafe):
         if weight[named] < _SURE:
             if not is_long:
                 return None
-            if weight[named] < 0.5:  # the test is calibrated again
+            # Rows that depend on one another differ in more than the causes do: the test is calibrated again.
+            if weight[named] < (0.5 if inflation == 1.0 else _ALMOST_SURE):
                 return -1
         best, rows = max(
             (pair for pair in found if named in ((pair[0].cause, pair[0].lost), (STALE, pair[0].lost))),
@@ -505,7 +558,8 @@ class CauseTest(ThreadSafe):
         if named[0] == STALE:
             for k in np.flatnonzero(self._features == best.lost):
                 said = f"{said} ({self._before[0, k]:.3f} ± {self._before[1, k]:.3f} before)"
-        said = f"{said}; on {rows.stop - rows.start:,} labelled rows, this has a probability of {weight[named]:.3f}"
+        n_rows = self._stride * (rows.stop - rows.start)
+        said = f"{said}; on {n_rows:,} labelled rows, this has a probability of {weight[named]:.3f}"
         if named[0] == STALE:
             self.evidence_of[named[1]] = said
         else:

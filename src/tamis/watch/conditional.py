@@ -23,7 +23,8 @@ are independent and normal with mean 0,
     e = sqrt(c / (n + c)) (1 - S^2 / ((n + c) V))^(-n / 2)                                                          (1)
 
 is the likelihood ratio of a normal prior of their mean in units of their deviation, with variance 1 / c, for any
-deviation: the t-test at any time of Wang and Ramdas. Sums of a feature begin when its p-value of one look falls,
+deviation: the t-test at any time of Wang and Ramdas. It is averaged over c = 1, for large effects in few blocks, and
+c = 10. Sums of a feature begin when its p-value of one look falls,
 with a share of 1 / (r (r + 1)) of its capital the r-th time, which its scores and the outputs share; the last four
 grow, and the capital of earlier ones is given up. So a feature without relevance is ever called relevant at level a
 with a probability of at most a.
@@ -54,7 +55,7 @@ _INFLATIONS = 4  # rows of a block per independent row: neighbouring sums then h
 _FEWEST_PAIRS = 16  # of blocks from which the inflation is known
 _GIVEN_UP, _UNKNOWN = -1, -2  # in place of the rows of a block
 _PROMISING = 0.1  # p-value of one look at which a test begins
-_PRIOR = 10.0  # c of (1): the e-value grows fastest after about as many blocks
+_PRIORS = np.array([1.0, 10.0])  # c of (1): the e-value grows fastest after about as many blocks
 
 
 @njit(allocates=False)
@@ -146,9 +147,10 @@ class SequentialTTests(ThreadSafe):
     def evalues(self) -> Floats:
         """Return the e-value of each feature; what is not at stake counts as it is."""
         n, S, V = self._sums
-        share = np.divide(S**2, (n + _PRIOR) * V, out=np.zeros(S.shape), where=V > 0.0)
-        logs = 0.5 * np.log(_PRIOR / (n + _PRIOR)) - 0.5 * n * np.log1p(-share)
-        values = np.where(V > 0.0, np.exp(np.minimum(logs, 600.0)), 1.0)
+        ratio = np.divide(S**2, V, out=np.zeros(S.shape), where=V > 0.0)
+        total = n + _PRIORS[:, None, None, None]
+        logs = 0.5 * np.log(_PRIORS[:, None, None, None] / total) - 0.5 * n * np.log1p(-ratio / total)
+        values = np.where(V > 0.0, np.exp(np.minimum(logs, 600.0)).mean(axis=0), 1.0)
         values = np.where((self._lengths == 0) | (self._lengths == _GIVEN_UP), 0.0, values)
         count = np.count_nonzero(self._lengths, axis=1)
         grown = self._capital * values.sum(axis=1) / np.maximum(count, 1)

@@ -18,9 +18,9 @@ normal priors of the parameters (Laplace's approximation). The parameter of the 
 for b); all others, such as b and a under a lost feature, and the parts log p - log q_k of the other features under each
 cause, have 0.1: a cause need only be right up to a small change of everything else, and evidence does not grow with
 the number of rows because of a slight misfit. The prior of e is 3 (1 - e)^2. The likelihood has the exponent 1 / v,
-with the variance inflation v of dependent rows. Causes are equally probable before, except that the effect of a used
-feature changes e^-2 times as often, and so does a feature outside together with a lost one; a choice of one of d
-features, or of a score, divides by d.
+with the variance inflation v of dependent rows. Causes are equally probable before, except that the calibration changes
+a third as often, the effect of a used feature e^-2 times as often, and so does a feature outside together with a lost
+one; a choice of one of d features, or of a score, divides by d.
 
 A model that relies on one feature and loses it is a model whose labels are noise, whose forecasts have no slope, and
 whose feature is irrelevant. The priors decide: all labels are rarely noise.
@@ -53,7 +53,7 @@ _RATES = np.arange(1, 25) / 25  # of labels that are independent of the rows, an
 _OF_RATES = (1.0 - _RATES) ** 2 / np.sum((1.0 - _RATES) ** 2)
 _SMALL, _LARGE, _SLOPE_SIZE = 0.1, 1.0, 0.5  # standard deviations of parameters
 _OF_MEDIAN = 1.36  # n times the variance of the logarithm of a median absolute error
-_RARE = 2.0  # log-odds against less frequent causes
+_RARE, _SELDOM = 2.0, math.log(3.0)  # log-odds against less frequent causes
 
 
 class Explanation(NamedTuple):
@@ -374,7 +374,7 @@ def explanations(
         for value, offset, said in of.noise()
     ]
     value, w, error = fit(own, slope=_SLOPE_SIZE)
-    found.append(Explanation(CALIBRATION, -1, value, of.said_calibration(w[0], 2.0 * error[0])))
+    found.append(Explanation(CALIBRATION, -1, value - _SELDOM, of.said_calibration(w[0], 2.0 * error[0])))
     value, w, error = fit(own, shifts=_LARGE)
     found.append(Explanation(PRIOR, -1, value, of.said_prior(w[1 : 1 + m], error[1 : 1 + m])))
 

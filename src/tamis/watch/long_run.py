@@ -19,10 +19,11 @@ import numpy as np
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
 from tamis._validation import Array, Floats
-from tamis.dependence.autocorrelation import SIGNIFICANT, flat_level
+from tamis.dependence.autocorrelation import SIGNIFICANT, block_ratios, flat_level
 
 _LEVELS = 16  # block lengths: 1, 2, ..., 32,768
 _FEWEST_PAIRS = 8
+_FEWEST_BLOCKS = 8  # of a length from which a curve is extrapolated
 
 
 @njit(allocates=False)
@@ -85,25 +86,6 @@ class LongRunVariance(ThreadSafe):
         _add(np.ascontiguousarray(values), self._n, self._pending, self._squares)
         self._n += len(values)
 
-    def inflation(self) -> Floats:
-        """Return the variance of sums relative to that of independent rows, of shape (m,).
-
-        It is 1 unless blocks of some length differ significantly from independent rows, as in
-        :func:`tamis.dependence.autocorrelation.add_values`.
-        """
-        size = 2.0 ** np.arange(_LEVELS)
-        pairs = self._n // (2.0 * size)
-        # A shift of the mean alters one difference of each length, so long blocks must be many.
-        n_levels = int(np.count_nonzero(pairs >= np.maximum(_FEWEST_PAIRS, size / 2.0)))
-        if not n_levels:
-            return np.ones(len(self.of_row))
-        size, pairs = size[:n_levels, None], pairs[:n_levels, None]
-        V = self._squares[:n_levels] / (2.0 * pairs * size)
-        variance = (V / (2.0 * size)).sum(axis=0) + V[-1] / (2.0 * size[-1])
-        ratio = np.divide(V, variance, out=np.ones(V.shape), where=variance > 0.0)
-        excess = np.where(pairs >= 4.0 * size, (ratio - 1.0) * np.sqrt(pairs / 2.0), 0.0)
-        return np.where(excess.max(axis=0) > SIGNIFICANT, ratio.max(axis=0), 1.0)
-
     def estimate(self, *, at_once: bool = False) -> None:
         """Estimate the variances of all rows so far; use the estimate before, unless `at_once`."""
         size = 2.0 ** np.arange(1, _LEVELS + 1)
@@ -120,3 +102,38 @@ class LongRunVariance(ThreadSafe):
             self.of_row = V[0]
         self.variance, self.freedom = (newest if at_once else self._newest).copy()
         self._newest = newest
+
+
+def reached_inflation(columns: Floats) -> Floats:
+    """Return the variance inflation of sums over all values; it is extrapolated where longer blocks increase it.
+
+    With few long blocks the increase can only be extrapolated: at a constant rate per doubling, that over the last two
+    doublings with eight blocks or more.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (m, n_rows)
+        Centred columns, each of them a row of the array.
+
+    Examples
+    --------
+    Lots of 200 rows, of which 1,000 rows contain five, and independent rows:
+
+    >>> rng = np.random.default_rng(0)
+    >>> columns = np.array([np.repeat(rng.normal(size=5), 200), rng.normal(size=1000)])
+    >>> reached_inflation(columns - columns.mean(axis=1, keepdims=True)).round()
+    array([1000.,    1.])
+    """
+    ratio, excess = block_ratios(columns)
+    if not len(ratio):
+        return np.ones(len(columns))
+    blocks = columns.shape[1] // (2.0 * 2.0 ** np.arange(len(ratio)))
+    inflation = np.maximum(ratio.max(axis=0), 1.0)
+    top = max(int(np.count_nonzero(blocks >= _FEWEST_BLOCKS)) - 1, 2)
+    if top < len(ratio):
+        rise = np.maximum(ratio[top] / np.maximum(ratio[top - 2], 1e-300), 1.0)
+        still = flat_level(ratio, blocks) >= top
+        inflation = np.where(
+            still, np.maximum(inflation, ratio[top] * rise ** (0.5 * np.log2(blocks[top]))), inflation
+        )
+    return np.where((excess > SIGNIFICANT).any(axis=0), inflation, 1.0)

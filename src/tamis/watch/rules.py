@@ -59,7 +59,8 @@ class Rule:
         `for N rows`. With the name "*", the rule is applied to each feature in turn.
     severity : {"info", "warning", "critical"}, default="warning"
     cooldown : int, default=5000
-        Number of rows after an alert during which the same rule raises none for the same feature.
+        Number of rows after an alert during which the same rule raises none for the same feature. A rule on a state or
+        a cause raises another alert only after it has ceased to be satisfied.
 
     Raises
     ------

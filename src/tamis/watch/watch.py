@@ -500,14 +500,14 @@ class Watch(ThreadSafe, WatchPresentation):
         if self.task == "regression":
             classes = self._classes_of(target[:, None], self._target_quantiles)
         self._selector = _learn(self._selector, X, classes)
+        before = np.zeros(X.shape[1], dtype=bool) if self._lost is None else self._lost.lost.copy()
         ages = self._find_causes(X, values, y)
-        relevant = self._is_relevant(
-            self._selector, self._states.is_relevant, self._marginal_pvalues(X, target)
-        )
+        lost = before if self._lost is None else self._lost.lost
+        was = self._states.is_relevant | (before & ~lost)  # found relevant again
+        relevant = self._is_relevant(self._selector, was, self._marginal_pvalues(X, target))
         used = self._is_used(self._states.is_used)
         if relevant is not None and used is not None:
-            lost = False if self._lost is None else self._lost.lost
-            relevant = np.where(used, relevant & ~np.asarray(lost), self._is_informative(X, target, used))
+            relevant = np.where(used, relevant & ~lost, self._is_informative(X, target, used))
             has_cause = self._lost is not None and self._lost.cause in WEAKENING
             shares = share(self._relevances() * used)
             self._states.update(
@@ -553,7 +553,8 @@ class Watch(ThreadSafe, WatchPresentation):
         # Slow features are known from few independent rows, too few for the regressions on the features used.
         assert self._input_drift is not None
         slow = self._input_drift.inflation() * _ROWS_PER_SLOPE * (1 + 2 * used.sum()) > 2.0 * self.half_life
-        was = self._states.is_relevant
+        # That a feature was relevant while it was used does not show that it is, given the others.
+        was = self._states.is_relevant & ~self._states.is_used
         with np.errstate(divide="ignore"):
             pvalues = np.where(was, self._conditional.pvalues(), 1.0 / self._conditional.evalues())
         return _below(np.where(slow | slow[used].any(), np.nan, pvalues), was)

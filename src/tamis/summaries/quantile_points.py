@@ -329,8 +329,14 @@ class ClassPoints:
 
     # -- rows ----------------------------------------------------------------------------------------------
 
+    def add(self, X: Array, rows: Ints, weight: Floats, *, has_missing: bool) -> None:
+        """Add some rows of a dense batch; `has_missing` is whether any row of the class had a missing value."""
+        self.weight_of_first = self.weight_of_first or weight[0]
+        self.even &= not has_missing and bool((weight == self.weight_of_first).all())
+        self.add_rows(X, rows, weight)
+
     def add_rows(self, X: Array, rows: Ints, weight: Floats) -> None:
-        """Add some rows of a dense batch."""
+        """Add rows whose weights are known to be equal, or not."""
         at = 0
         while at < len(rows):
             block = max(2 * self.size, self.n_staged)

@@ -41,7 +41,7 @@ from tamis.summaries.batch import FadingState, n_bytes
 from tamis.summaries.label_series import LAGS
 
 _PART = 4096  # rows paired with their lags at a time
-_NO_LABELS = np.empty(0, np.int32)
+_NO_LABELS, _NO_PLACES = np.empty(0, np.int32), np.empty(0, np.int64)
 
 
 @njit()
@@ -56,6 +56,23 @@ def _add_values(
         for j in range(X.shape[1]):
             s[j] += w * row[j]
     sums += added
+
+
+@njit()
+def _add_blocks(
+    X: Array, codes: Array, weight: Array, square: Array, start: int, at: int, length: int, sums: Array,
+    weights: Array, squares: Array, rows: Array,
+) -> int:  # fmt: skip
+    """Add rows, from `start` on, to the blocks from `at` on; return the first row for which there is no block."""
+    while start < X.shape[0] and at < rows.shape[0]:
+        stop = min(start + length - rows[at], X.shape[0])
+        part = slice(start, stop)
+        _add_values(
+            X[part], codes[part], weight[part], square[part], sums[at, :, 0], weights[at], squares[at]
+        )
+        rows[at] += stop - start
+        start, at = stop, at + 1
+    return start
 
 
 @njit(strict=True)
@@ -84,17 +101,30 @@ def _add_weights(codes: Array, weight: Array, square: Array, sums: Array, square
 
 
 @njit(strict=True)
-def _pair(labels: Array, places: Array, start: int, weight: Array, paired: Array) -> None:
-    """Write the weight of each row by the class of the label that precedes its places by each lag.
+def _pair(
+    labels: Array, places: Array, start: int, weight: Array, ring: Array, end: int, n_before: int, paired: Array,
+    weights: Array,
+) -> int:  # fmt: skip
+    """Write the weight of each row by the class of the label that precedes its places by each lag; return the end.
 
-    `labels` has the label of each place of the series, and the first of the rows is at `start`.
+    `labels` has the label of each place of the series from the first row of the batch on, and the first of these rows
+    is at `start`; without `places`, each row has one. The `n_before` labels before it are in the ring, the last one
+    before the place `end`.
     """
+    stop = 0
     for at in range(len(LAGS)):
-        end = start - LAGS[at]
-        for i in range(places.shape[0]):
-            first, end = end, end + places[i]
-            for place in range(max(first, 0), end):
-                paired[at, labels[place], i] += weight[i] / places[i]
+        stop = start - LAGS[at]
+        for i in range(weight.shape[0]):
+            n = places[i] if places.shape[0] else 1
+            first, stop = stop, stop + n
+            for place in range(max(first, -n_before), stop):
+                if place >= 0:
+                    c = labels[place]
+                else:
+                    c = ring[end + place if end + place >= 0 else end + place + ring.shape[0]]
+                paired[at, c, i] += weight[i] / n
+                weights[at, c] += weight[i] / n
+    return stop + LAGS[len(LAGS) - 1]
 
 
 @njit(strict=True)
@@ -283,7 +313,7 @@ class BlockSums(FadingState):
         codes: Array,
         sample_weight: Array | None = None,
         keep: float | Array = 1.0,
-        before: Array | None = None,
+        before: Array | tuple[Array, int, int] | None = None,
         fade: Array | None = None,
         places: Array | None = None,
     ) -> None:
@@ -298,21 +328,28 @@ class BlockSums(FadingState):
         sample_weight : ndarray of shape (n_rows,), optional
         keep : float or ndarray of shape (n_classes,), in [0, 1]
             Factor for the weight of all earlier rows (per class, if an array), applied first.
-        before : ndarray of shape (n,), int64, optional
-            Codes of the rows just before these, oldest first, for the lags.
+        before : ndarray of shape (n,), int, or tuple, optional
+            Codes of the rows just before these, oldest first, for the lags; or a ring of codes, the place after the
+            last of them, and how many there are (:attr:`tamis.summaries.label_series.LabelSeries.ring`).
         fade : ndarray of shape (n_rows,), optional
             Factor for the weight of each of these rows at the end of the batch.
         places : ndarray of shape (n_rows,), int64, optional
             Number of consecutive places of each row in the series; 1 by default. A row is divided between blocks.
         """
-        self.fade(keep)
+        if not (isinstance(keep, float) and keep == 1.0):
+            self.fade(keep)
         gain = self._gain[codes] if fade is None else self._gain[codes] * fade
         weight = gain if sample_weight is None else gain * sample_weight
         cells = self._as_cells(X) if self._counts and (self.lags or sp.issparse(X)) else X
-        has_missing = not sp.issparse(cells) and not np.isfinite(cells.sum())
+        is_sparse = sp.issparse(cells)
+        has_missing = not is_sparse and not np.isfinite(cells.sum())
         missing = np.isnan(cells) if has_missing else None
         present = cells if missing is None else np.where(missing, 0.0, cells)
+        is_plain = places is None and not (is_sparse or has_missing)
         if self.lags:
+            if not isinstance(before, tuple):
+                before = _NO_LABELS if before is None else before
+                before = before, len(before), len(before)
             self._add_lagged(present, missing, codes, weight, before, places)
         if not self._counts:
             cells = present
@@ -325,6 +362,12 @@ class BlockSums(FadingState):
                 if at >= len(self._rows):
                     n_places = n - start if left is None else int(left[0, start:].sum())
                     at = self._open_blocks(n_places)
+            if is_plain and not self._counts:
+                of_blocks = self.length, self._sums, self._weight, self._weight2, self._rows
+                start = _add_blocks(cells, codes, weight, square, start, at, *of_blocks)
+                at = len(self._rows) - 1
+                filled = self.length  # or all rows are added
+                continue
             room = self.length - filled
             if left is None:
                 rows, start = slice(start, min(n, start + room)), min(n, start + room)
@@ -403,20 +446,17 @@ class BlockSums(FadingState):
             _count_values(cells, np.ascontiguousarray(self._edges.T), codes, weight, sums)
 
     def _add_lagged(
-        self, cells: Rows, missing: Array | None, codes: Array, weight: Array, before: Array | None,
-        places: Array | None,
+        self, cells: Rows, missing: Array | None, codes: Array, weight: Array,
+        before: tuple[Array, int, int], places: Array | None,
     ) -> None:  # fmt: skip
         """Add each row to the class of the label some rows before."""
-        earlier = _NO_LABELS if before is None else before
-        labels = np.concatenate([earlier, codes if places is None else np.repeat(codes, places)])
-        places, at = np.ones(len(codes), np.int64) if places is None else places, len(earlier)
+        labels, at = codes if places is None else np.repeat(codes, places), 0
+        places = _NO_PLACES if places is None else places
         for start in range(0, len(codes), _PART):
             part = slice(start, start + _PART)
             rows = cells if len(codes) <= _PART else cells[part]
             paired = np.zeros((*self._lag_weight.shape, rows.shape[0]))
-            _pair(labels, places[part], at, weight[part], paired)
-            at += int(places[part].sum())
-            self._lag_weight += paired.sum(axis=2)
+            at = _pair(labels, places[part], at, weight[part], *before, paired, self._lag_weight)
             if not sp.issparse(rows):
                 self._lag_sums += _product(paired, rows)
             if missing is not None or sp.issparse(rows):

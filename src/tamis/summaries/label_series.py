@@ -165,8 +165,13 @@ class LabelSeries(SizedState):
     @property
     def last(self) -> NDArray[np.int32]:
         """Codes of the last labels, oldest first; at most ``max(LAGS)``."""
-        first = self.n_rows % _LONGEST
-        return np.concatenate([self._ring[first:], self._ring[:first]])[_LONGEST - self._n_last :]
+        ring, first, n = self.ring
+        return np.concatenate([ring[first:], ring[:first]])[_LONGEST - n :]
+
+    @property
+    def ring(self) -> tuple[NDArray[np.int32], int, int]:
+        """Codes of the last ``max(LAGS)`` labels in a ring, the place of the next one, and how many there are."""
+        return self._ring, self.n_rows % _LONGEST, self._n_last
 
     def reorder(self, order: Array) -> None:
         """Reorder the classes: the new class c is the old class `order[c]`."""

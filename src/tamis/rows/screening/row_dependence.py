@@ -48,7 +48,6 @@ _LENGTHS = 2.0
 _OWN_LENGTHS = 8.0
 # Upper 70 % limit of a variance over eight lags in multiples of it: below, a cycle is less than the variance of blocks.
 _CYCLE_BOUND = 1.5
-_NO_LABELS = np.empty(0, np.int32)
 _MOST_PLACES = 1 << 16  # of a row in the series, which bounds the time that its weight can cost
 
 
@@ -215,18 +214,20 @@ class RowDependence(SizedState):
     ) -> None:  # fmt: skip
         def part(start: int) -> tuple[Any, ...]:
             some, after = slice(start, rows.stop), start - rows.start
-            earlier, weight, places = codes[rows.start : start], None, None
+            before: Any = self.labels.ring
+            weight, places = None, None
             if own is not None:
                 all_places = own[0].astype(np.int64)
-                earlier = np.repeat(earlier, all_places[:after])
                 weight, places = own[1, after:], all_places[after:]
-            earlier = np.concatenate([last, earlier]) if after else last
-            whole = X if some == slice(0, len(codes)) else X[some]
-            return whole, codes[some], weight, 1.0, earlier, None if fade is None else fade[some], places
+            if after:
+                passed = codes[rows.start : start]
+                passed = passed if own is None else np.repeat(passed, all_places[:after])
+                before = np.concatenate([self.labels.last, passed])
+            if after or some != slice(0, len(codes)):
+                return X[some], codes[some], weight, 1.0, before, None if fade is None else fade[some], places
+            return X, codes, weight, 1.0, before, fade, places
 
         n_classes = self.labels.n_classes
-        uses_last = self.cyclic or any(part is not None and part.lags for part in (self.values, self.cells))
-        last = self.labels.last if uses_last else _NO_LABELS
         of_values = rows.start if self.of_values else rows.stop
         of_cells = rows.stop if edges is None else max(rows.start, uncut)
         for name, start, cuts in (("values", of_values, None), ("cells", of_cells, edges)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import scipy.sparse as sp
 
 from tamis.cli import main
 from tamis.errors import DataError
-from tamis.evaluate.candidates import LEARNERS, choose_learner
+from tamis.evaluate.candidates import LEARNERS, FirstRows, choose_learner
 from tamis.streams.stream import ArrayStream
 
 
@@ -39,6 +40,18 @@ def test_the_learner_that_suits_the_labels_is_chosen(best, label):
     assert choice.sentence().startswith(
         f"Learner: {best}, accuracy {choice.scores[best]:.3f} on the first 1,500 rows"
     )
+
+
+def test_a_learner_that_cannot_be_the_best_any_more_is_stopped():
+    X = rows(2000)
+    first = FirstRows(ArrayStream(X, X[:, 0] * X[:, 1] > 0), 2000)
+    whole, stopped = (first.run("logistic", most_errors=most) for most in (math.inf, 300))
+    assert whole.rows.sum() == 1900
+    assert stopped.losses @ stopped.rows > 300 >= stopped.losses[:-1] @ stopped.rows[:-1]
+    assert stopped.losses.tolist() == whole.losses[: len(stopped.losses)].tolist()
+    choice = choose_learner((X, X[:, 0] * X[:, 1] > 0))
+    assert choice.name == "adaptive-random-forest"
+    assert choice.scores["perceptron"] < choice.scores["adaptive-random-forest"]
 
 
 def test_only_the_first_rows_are_read():

@@ -1,13 +1,15 @@
 """Candidates of a comparison on the first rows of a stream: pairs of a selector and a learner, run prequentially.
 
-If no learner is named, a few are compared in this way, with all features, and the most accurate one is chosen. If one
-of two classes is rare, it is the one with the largest average precision, since the majority-class baseline is nearly
+If no learner is named, a few are compared in this way, with all features, and the most accurate one is chosen. A run
+ends once it has more errors than a complete one, and boosting has 63 bins, since it takes most of the time. If one of
+two classes is rare, it is the one with the largest average precision, since the majority-class baseline is nearly
 always correct there. If features are categorical or have missing values, the naive Bayes that accepts them replaces the
 Gaussian one.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +25,8 @@ from tamis.catalog import find, find_learner
 from tamis.errors import DataError
 from tamis.evaluate.prequential import PrequentialResult, prequential
 from tamis.evaluate.prequential.remarks import RARE
+from tamis.evaluate.prequential.result import Step
+from tamis.learners.refit.fit import new_recipe
 from tamis.options import RunOptions, model_parameters
 from tamis.streams.leaks import leak_of, leak_text, orders, runs_of_labels
 from tamis.streams.named_streams import as_stream
@@ -38,6 +42,7 @@ _TOLERANT = {"naive-bayes": "nb"}
 _RARE_ROWS = 200  # rows of the rarer class to wait for
 _MOST_ROWS = 50_000  # read in waiting for them
 _LEAK_ROWS = 5000
+_BINS = {"lightgbm": {"max_bin": 63}, "hist-boosting": {"max_bins": 63}}
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,12 @@ def paired(candidates: Sequence[Candidate]) -> PairedLosses:
     rows = candidates[0].rows
     losses = np.stack([one.losses for one in candidates], axis=1)
     return PairedLosses(len(candidates)).with_rows(losses, rows / max(rows.mean(), 1.0))
+
+
+class _BeatenError(Exception):
+    """A candidate has more errors than another one on all rows."""
+
+    result: PrequentialResult
 
 
 class FirstRows:
@@ -177,6 +188,7 @@ class FirstRows:
         seed: int = 0,
         on_progress: Callable[[float], None] = lambda share: None,
         options: Mapping[str, Any] = MappingProxyType({"baselines": "none"}),
+        most_errors: float | None = None,
         **assigned: Any,
     ) -> Candidate:
         """Run a candidate as `tamis run` does, and return it with its results.
@@ -192,11 +204,24 @@ class FirstRows:
             Called with the fraction of the rows read so far.
         options : mapping, optional
             Options of the run that differ from the defaults; by default without baselines.
+        most_errors : float, optional
+            Number of errors after which a run that chooses a learner ends; boosting then has fewer bins.
         **assigned : object
             Parameters of the selector.
         """
         entry, model = find_learner(learner), None
         predictor = entry.load()(**model_parameters(entry, seed=seed, categorical=self._categorical))
+        if most_errors is not None and learner in _BINS:
+            predictor.set_params(estimator=new_recipe(learner, seed).set_params(**_BINS[learner]))
+        errors = 0.0
+
+        def report(step: Step) -> None:
+            nonlocal errors
+            on_progress(step.n_seen / self.n_rows)
+            errors += (1.0 - step.accuracy) * step.n_rows if most_errors is not None else 0.0
+            if most_errors is not None and errors > most_errors + 0.5:
+                raise _BeatenError
+
         if selector == "few":
             predictor.set_params(features="few")
         elif selector != "none":
@@ -209,10 +234,10 @@ class FirstRows:
                 is_regression=self.is_regression,
             )
             model = method.load()(**usual | assigned)
-        run = prequential(
-            self._stream, model, predictor, max_rows=self.n_rows,
-            on_step=lambda step: on_progress(step.n_seen / self.n_rows), **options,
-        )  # fmt: skip
+        try:
+            run = prequential(self._stream, model, predictor, max_rows=self.n_rows, on_step=report, **options)
+        except _BeatenError as error:
+            run = error.result
         steps, score = run.frames["steps"], run.summary()[measure]
         losses, rows = steps["mae"] if self.is_regression else 1.0 - steps["accuracy"], steps["n_rows"]
         if measure not in ("accuracy", "mae"):  # of windows that do not overlap
@@ -239,7 +264,8 @@ class LearnerChoice:
     name : str
         Key of the catalogue.
     scores : dict of str to float
-        Accuracy or average precision of each learner.
+        Accuracy or average precision of each learner; of one that could no longer be the most accurate, on the rows
+        until then.
     measure : {"accuracy", "average precision"}
     n_rows : int
         Number of rows read.
@@ -309,7 +335,12 @@ def choose_learner(stream: Any, *, max_rows: int | None = None, random_state: in
         raise DataError(f"The stream {reason}, too few to choose a learner: name one.")
     measure = "average_precision" if first.is_rare else "accuracy"
     options = {"baselines": "none", "auc": first.is_rare}
-    runs = [first.run(name, measure=measure, seed=random_state, options=options) for name in first.learners]
+    runs, least = list[Candidate](), math.inf
+    for name in first.learners:
+        limit = math.inf if first.is_rare else least
+        one = first.run(name, measure=measure, seed=random_state, options=options, most_errors=limit)
+        runs.append(one)
+        least = min(least, float(one.losses @ one.rows))
     best = max(runs, key=lambda one: one.score)
     total = best.run.summary()
     share = float(first.counts.min() / first.n_rows) if first.is_rare else float(total["majority_accuracy"])

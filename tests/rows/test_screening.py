@@ -271,3 +271,18 @@ def test_merging_leaves_the_other_as_it_was(kind):
     for selector in (other, untouched):
         selector.partial_fit(X[40:], labels[40:])
     np.testing.assert_array_equal(other.scores_, untouched.scores_)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_many_classes_are_each_compared_with_the_rest(offset):
+    rng = np.random.default_rng(0)
+    y = np.r_[np.arange(200), np.arange(60).repeat(4), np.zeros(800, int)]
+    X = offset + rng.normal(size=(len(y), 3)) + np.outer(y == 7, [0, 5, 0])
+    selector = TScore(1).fit(X, y)
+    expected = []
+    for c in range(200):
+        own, rest = X[y == c], X[y != c]
+        error = np.sqrt(own.var(axis=0) / len(own) + rest.var(axis=0) / len(rest))
+        expected.append(np.abs(own.mean(axis=0) - rest.mean(axis=0)) / error)
+    np.testing.assert_allclose(selector.scores_, np.max(expected, axis=0), rtol=1e-6)
+    assert selector.pvalues_.argmin() == 1

@@ -26,6 +26,7 @@ from tamis.dependence.autocorrelation import Inflation
 from tamis.summaries.class_moments import ClassMoments
 
 SMALLEST = 1e-146  # the square of a smaller difference loses digits
+_MANY_CLASSES = 32  # more are compared with the rest by sums before and after each of them
 _ROUNDING = 8.0 * np.finfo(np.float64).eps  # means that differ relatively by less are equal
 
 
@@ -291,13 +292,16 @@ def _ratio(a: float, b: float) -> float:
 def _t(count: Array, mean: Array, variance: Array, effective: Array, scores: Array) -> None:
     """Write (1); for three classes or more the largest of each class against the rest."""
     n_classes = mean.shape[0]
+    rest = np.empty((3, n_classes))
     for j in range(mean.shape[1]):
+        if n_classes > 2:
+            _rests(count[:, j], mean[:, j], variance[:, j], effective[:, j], rest)
         for k in range(1 if n_classes == 2 else n_classes):
             centre = mean[n_classes - 1, j]
             spread = variance[n_classes - 1, j]
             e = effective[n_classes - 1, j]
             if n_classes > 2:
-                centre, spread, e = _rest(k, count[:, j], mean[:, j], variance[:, j], effective[:, j])
+                centre, spread, e = rest[0, k], rest[1, k], rest[2, k]
             if effective[k, j] > 0.0 and e > 0.0:
                 error = np.sqrt(variance[k, j] / effective[k, j] + spread / e)
                 scores[j] = max(scores[j], _ratio(_gap(mean[k, j], centre), error))  # (1)
@@ -306,9 +310,11 @@ def _t(count: Array, mean: Array, variance: Array, effective: Array, scores: Arr
 @njit(strict=True)
 def _t_tests(count: Array, mean: Array, variance: Array, effective: Array, t: Array, freedom: Array) -> None:
     """Write t and its degrees of freedom of each class against the rest."""
-    for k in range(t.shape[0]):
-        for j in range(t.shape[1]):
-            centre, spread, e = _rest(k, count[:, j], mean[:, j], variance[:, j], effective[:, j])
+    rest = np.empty((3, mean.shape[0]))
+    for j in range(t.shape[1]):
+        _rests(count[:, j], mean[:, j], variance[:, j], effective[:, j], rest)
+        for k in range(t.shape[0]):
+            centre, spread, e = rest[0, k], rest[1, k], rest[2, k]
             n = effective[k, j]
             if n <= 0.0 or e <= 0.0 or n + e <= 2.0:
                 continue
@@ -336,6 +342,40 @@ def _rest(k: int, count: Array, mean: Array, variance: Array, effective: Array) 
         if c != k:
             squares += count[c] * (variance[c] + (mean[c] - centre) ** 2)
     return centre, squares / n, e
+
+
+@njit(strict=True)
+def _rests(count: Array, mean: Array, variance: Array, effective: Array, rest: Array) -> None:
+    """Write mean, variance and effective size of all classes except each one of them, in O(classes)."""
+    n_classes = len(count)
+    if n_classes <= _MANY_CLASSES:
+        for k in range(n_classes):
+            rest[0, k], rest[1, k], rest[2, k] = _rest(k, count, mean, variance, effective)
+        return
+    rows, total = 0.0, 0.0
+    for c in range(n_classes):
+        rows += count[c]
+        total += count[c] * mean[c]
+    middle = total / rows if rows > 0.0 else 0.0
+    sums = np.zeros((n_classes, 4))  # rows, deviations from the middle, their squares, effective rows
+    for first in (0, n_classes - 1):
+        n, deviation, squares, e = 0.0, 0.0, 0.0, 0.0
+        for i in range(n_classes):
+            c = abs(first - i)
+            sums[c, 0] += n
+            sums[c, 1] += deviation
+            sums[c, 2] += squares
+            sums[c, 3] += e
+            n += count[c]
+            deviation += count[c] * (mean[c] - middle)
+            squares += count[c] * (variance[c] + (mean[c] - middle) ** 2)
+            e += effective[c]
+    for c in range(n_classes):
+        n = sums[c, 0]
+        shift = sums[c, 1] / n if n > 0.0 else 0.0
+        rest[0, c] = middle + shift if n > 0.0 else 0.0
+        rest[1, c] = max(sums[c, 2] / n - shift * shift, 0.0) if n > 0.0 else 0.0
+        rest[2, c] = sums[c, 3]
 
 
 @njit(strict=True)

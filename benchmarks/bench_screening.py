@@ -2,6 +2,7 @@
 
 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/bench_screening.py
 OMP_NUM_THREADS=1 python benchmarks/bench_screening.py --only-dependence  # cost of the correction for dependent rows
+OMP_NUM_THREADS=1 python benchmarks/bench_screening.py --only-labels  # 900 labels that never repeat
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import scipy.sparse as sp
 from scipy.signal import lfilter
 from sklearn.feature_selection import chi2, f_classif, mutual_info_classif
 
-from tamis import ChiSquare, FisherScore, GiniIndex, MutualInformation, Screening, TScore
+from tamis import ChiSquare, FisherScore, GiniIndex, MutualInformation, Screening, TScore, WeightedNaiveBayes
 from tamis.summaries import quantiles
 from tamis.summaries.contingency import chi_square, gini_decrease, mutual_information
 
@@ -247,7 +248,41 @@ def dependence(rounds: int = 10) -> None:
         print(f"{name:>20}: {early:.2f} in the first 8,192 rows, {late:.2f} after them", flush=True)
 
 
+def labels(n_labels: int = 900, n_rows: int = 60) -> None:
+    """Time of a row, one at a time, with a new label and an old one, after 8 and after 900 that occurred once."""
+    print(
+        "us of processor time a row of 20 columns, one at a time, and ms to read the scores; kB for each label"
+    )
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n_labels + n_rows, 20)), np.arange(n_labels + n_rows)
+    for kind in (*KINDS, WeightedNaiveBayes):
+        learn_each(kind(), X[:200], y[:200])  # compiled
+        for before in (8, n_labels):
+            model = kind()
+            model.partial_fit(X[:before], y[:before])
+            start = time.process_time()
+            learn_each(model, X[before : before + n_rows], y[before : before + n_rows])
+            middle = time.process_time()
+            learn_each(model, X[:n_rows], y[:n_rows])
+            end = time.process_time()
+            _ = model.predict(X[:1]) if isinstance(model, WeightedNaiveBayes) else model.scores_
+            read, kept = time.process_time() - end, getattr(model, "nbytes_", 0) / (before + n_rows) / 1e3
+            new, old = (1e6 * (b - a) / n_rows for a, b in ((start, middle), (middle, end)))
+            print(
+                f"{kind.__name__:>18}, {before:>3} labels: new {new:7.0f}, old {old:7.0f}, read {1e3 * read:5.1f}"
+                + (f", {kept:.1f} kB" if kept else ""),
+                flush=True,
+            )
+
+
+def learn_each(model: Any, X: np.ndarray, y: np.ndarray) -> None:
+    for i in range(len(y)):
+        model.partial_fit(X[i : i + 1], y[i : i + 1])
+
+
 def main() -> None:
+    if "--only-labels" in sys.argv[1:]:
+        return labels()
     if "--only-dependence" in sys.argv[1:]:
         return dependence()
     for dtype in (np.float64, np.float32):
@@ -265,6 +300,7 @@ def main() -> None:
     evidence()
     memory()
     two_threads()
+    labels()
     return dependence()
 
 

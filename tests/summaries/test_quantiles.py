@@ -242,6 +242,51 @@ def test_new_classes_and_other_codes(rng):
     assert summary.weight().tolist() == [0, *np.bincount(codes).tolist()[::-1], 5000]
 
 
+@pytest.mark.parametrize("how", ["plain", "missing", "weighted", "faded", "sparse", "merged"])
+def test_rows_of_rare_classes_are_counted_as_those_of_any_other(how, rng):
+    """Of 300 classes most occur a few times, and some often; classes arrive in any order."""
+    n_classes, parts = 300, []
+    for _ in range(2):
+        summary, twin = QuantileSummary(3, 0, 0.01, np.float64), QuantileTwin(3, n_classes)
+        for k in range(40):
+            X, codes = rng.normal(size=(50, 3)).round(2), rng.geometric(0.02, 50) % (8 * (k + 1)) % n_classes
+            if how == "missing":
+                X[rng.random(X.shape) < 0.1] = np.nan
+            weight = rng.integers(0, 4, 50).astype(float) if how == "weighted" else None
+            summary.grow(max(summary.n_classes, int(codes.max()) + 1))
+            keep, is_sparse = 0.97 if how == "faded" else 1.0, how == "sparse" and k % 4 == 3
+            assert summary.update(sp.csr_array(X) if is_sparse else X, codes, weight, keep)
+            twin.update(X, codes, weight, keep)
+        summary.grow(n_classes)
+        parts.append((summary, twin))
+    (summary, twin), (other, other_twin) = parts
+    if how == "merged":
+        summary.merge(other)
+        twin.merge(other_twin)
+    assert 0 < summary._n_rare <= 32 * n_classes
+    assert len(summary._points) < n_classes / 2
+    cuts = np.array([[-0.5, 0.3]] * 3)
+    for _ in range(2):
+        np.testing.assert_allclose(summary.counts(5), twin.counts(5), atol=1e-9)
+        np.testing.assert_allclose(summary.weight_below(cuts), twin.weight_below(cuts), atol=1e-9)
+        assert summary.quantile(0.3).tolist() == [twin.quantile(j, 0.3) for j in range(3)]
+        assert not summary.rank_error().any()
+        order = rng.permutation(n_classes)
+        summary.reorder(order)
+        twin.codes = np.argsort(order)[twin.codes]
+    loaded = tamis.loads(tamis.dumps(summary)) if hasattr(tamis, "loads") else copy.deepcopy(summary)
+    assert np.array_equal(loaded.counts(4), summary.counts(4))
+
+
+def test_labels_that_never_repeat_share_one_place(rng):
+    summary, X = QuantileSummary(20, 0), rng.normal(size=(900, 20))
+    for k in range(900):
+        summary.grow(k + 1)
+        summary.update(X[k : k + 1], np.array([k]))
+    assert len(summary._points) == 8
+    assert summary.nbytes < 900 * 20 * 4 * 2 + 8 * 40_000
+
+
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, 1e39])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
 def test_an_infinite_value_changes_nothing(bad, kind, rng):

@@ -775,9 +775,9 @@ class BinScreener(Screener):
 
     Notes
     -----
-    A batch is equivalent to its rows one at a time up to rounding. Memory is bounded; see
-    :class:`tamis.summaries.quantiles.QuantileSummary`. CSR rows cost O(stored values), except that their categorical
-    columns cost as much as dense ones.
+    A batch is equivalent to its rows one at a time up to rounding. Memory is bounded, also per class: after the first
+    eight classes, one with up to 32 rows takes these rows; see :class:`tamis.summaries.quantiles.QuantileSummary`. CSR
+    rows cost O(stored values), except that their categorical columns cost as much as dense ones.
     """
 
     def _claims(self) -> Claims:

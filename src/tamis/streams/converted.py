@@ -81,22 +81,22 @@ class JSONRows:
         known, self.absent = set(names), {}
         for at, one in enumerate(objects):
             self._row += 1
-            if not known <= one.keys():
+            if one.keys() != known:
                 for name in known.difference(one):
                     self.absent.setdefault(name, []).append(at)
+                if not self.has_warned and not one.keys() <= known:
+                    self._warn_of_ignored(one, known)
             cells = map(one.get, names)
             rows.append(
                 [x if type(x) is str else self._cell(x, name) for name, x in zip(names, cells, strict=True)]
             )
-            if not self.has_warned and not one.keys() <= known:
-                self._warn_of_ignored(one, known)
         return csv_text(rows)
 
     def _appended(self, objects: list[dict[str, Any]], known: set[str]) -> list[str]:
         """Return further keys of objects that have a plain value, in the order of appearance."""
         names: list[str] = []
         for one in objects:
-            for key, value in one.items():
+            for key, value in () if one.keys() <= known else one.items():
                 if key not in known and _is_plain(value) and len(names) < (self.room or 0):
                     names.append(key)
                     known.add(key)

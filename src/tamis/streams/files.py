@@ -306,7 +306,7 @@ class TableStream(FileStream):
         super().__init__(table.source)
         self.categorical: list[int] = []  # text columns, and those in `categorical`
         self.categories: dict[str, list[Any]] = {}  # their values, in the order of the codes
-        self._table = table
+        self._table, self.may_gain_columns = table, table.format == "json"
         if label is not None and is_integer(label):
             label = int(label)
         categorical, drop = as_list("categorical", categorical), as_list("drop", drop)

@@ -46,6 +46,8 @@ class Stream(ABC):
         Set by a consumer, such as :func:`tamis.prequential`, that accepts new columns in later batches: JSON objects
         and followed files then append those that later rows name to `feature_names`. Their values are missing in
         earlier rows.
+    may_gain_columns : bool
+        Whether later rows can name further columns at all.
     """
 
     feature_names: list[str] | None = None
@@ -56,6 +58,7 @@ class Stream(ABC):
     delayed_features: Mapping[str, int] = MappingProxyType({})
     missing: str = "keep"
     gains_columns: bool = False
+    may_gain_columns: bool = False
     on_idle: Callable[[], object] = staticmethod(lambda: None)  # called while waiting for rows
 
     def batches(self, size: int = 100, *, start: int = 0) -> Iterator[Batch]:

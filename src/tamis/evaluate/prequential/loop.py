@@ -395,7 +395,8 @@ def prequential(
         try:
             # A column is absent from the rows before it, and from those after it if it vanishes.
             is_imputed = run.settings["stream"].get("missing") == "mean"
-            source.on_idle, source.gains_columns = keep, run.pair.takes_missing or is_imputed
+            source.on_idle = keep
+            source.gains_columns = source.may_gain_columns and (run.pair.takes_missing or is_imputed)
             with defer_interrupts(is_between_batches) as stop_if_asked:
                 for X, y in run.batches():
                     (run.process_block if options.batch_size == "auto" else run.process_batch)(X, y)

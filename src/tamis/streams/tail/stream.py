@@ -217,7 +217,7 @@ class FollowedStream(Stream):
         self._format, self._header, self._number = format, header, number
         self._idle, self._judge = idle, judge
         self._label_key, self._max_waiting = label_key, max_waiting
-        self.max_columns = max_columns
+        self.max_columns, self.may_gain_columns = max_columns, True
         self.is_pipe, self._kafka = path == "-", kafka
         if not is_kafka(path) and any(kafka.values()):
             name = next(name for name, value in kafka.items() if value)

@@ -31,6 +31,7 @@ differ. With n blocks b of L rows in n_P long blocks (the last one may be incomp
 
 from __future__ import annotations
 
+import functools
 from typing import Self
 
 import numpy as np
@@ -90,6 +91,20 @@ def _add(
             level += 1
 
 
+@functools.lru_cache(maxsize=64)
+def _around(n: int, h: int) -> tuple[Ints, Ints, list[Ints], list[Ints], Ints, Ints]:
+    """Return, for each f of (1) below n: first and last g of J, of I, and of what J leaves out; and their numbers.
+
+    >>> [np.ravel(part)[20] for part in _around(100, 0)[:2]]
+    [np.int64(15), np.int64(32)]
+    """
+    f, wide = np.arange(3, n), _BESIDE * (h + 1)
+    low = np.maximum(np.minimum(0.7 * f, f - wide).astype(np.intp), 1)
+    high = np.minimum(np.maximum(1.4 * f, f + wide).astype(np.intp), n - 1)
+    near, apart = [[np.maximum(f - width, 1), np.minimum(f + width, n - 1)] for width in (h, h + 1)]
+    return low, high, near, apart, near[1] - near[0] + 1, np.maximum(high - low - (apart[1] - apart[0]), 1)
+
+
 class LabelSeries(SizedState):
     """Block variances of the labels at doubling block lengths, and the last labels; mergeable.
 
@@ -117,8 +132,8 @@ class LabelSeries(SizedState):
     >>> rng = np.random.default_rng(0)
     >>> labels = np.repeat(rng.integers(0, 2, 300), rng.integers(1, 20, 300))
     >>> series, random = LabelSeries(2), LabelSeries(2)
-    >>> series.update(labels)
-    >>> random.update(rng.permutation(labels))
+    >>> _ = series.update(labels)
+    >>> _ = random.update(rng.permutation(labels))
     >>> series.dependent, random.dependent
     (True, False)
     >>> bool(10 < series.correlation_length() < 20)
@@ -306,21 +321,15 @@ class LabelSeries(SizedState):
         level = _ALPHA * (_STAYS if self.period else 1.0)
         is_line = np.zeros(spectrum.shape[1], dtype=bool)
         for h in _WIDTHS:
-            wide = _BESIDE * (h + 1)
-            low = np.maximum(np.minimum(0.7 * f, f - wide).astype(np.intp), 1)
-            high = np.minimum(np.maximum(1.4 * f, f + wide).astype(np.intp), len(power) - 1)
-            near, apart = [
-                (np.maximum(f - width, 1), np.minimum(f + width, len(power) - 1)) for width in (h, h + 1)
-            ]
+            low, high, near, apart, n_near, beside = _around(len(power), h)
             inner = total[near[1] + 1] - total[near[0]]
             around = total[high + 1] - total[low] - (total[apart[1] + 1] - total[apart[0]])
-            n_near, beside = near[1] - near[0] + 1, np.maximum(high - low - (apart[1] - apart[0]), 1)
             at = np.flatnonzero(inner * beside > _LEAST * around * n_near)
             ratio = inner[at] * beside[at] / np.maximum(around[at] * n_near[at], 1e-300)
             found = f[at[fdtrc(2.0 * n_near[at], 2.0 * beside[at], ratio) < level / len(f)]]
-            for shift in range(-_LEAK, _LEAK + 1):
-                is_line[np.clip(found + shift, 1, len(power) - 1)] = True
             if len(found):
+                for shift in range(-_LEAK, _LEAK + 1):
+                    is_line[np.clip(found + shift, 1, len(power) - 1)] = True
                 break
         if not is_line.any():
             return 0

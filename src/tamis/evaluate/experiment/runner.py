@@ -364,7 +364,8 @@ def _record(cell: Cell) -> dict[str, Any]:
         "seed": cell.seed,
         "oracle": cell.selector.is_oracle,
         "keeps_all": cell.selector.what is None,
-        "resampled": cell.stream.source in ("generated", "made"),  # each seed has rows of its own
+        # Whether each seed has rows of its own.
+        "resampled": cell.stream.source in ("generated", "made"),
     }
 
 

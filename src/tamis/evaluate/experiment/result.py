@@ -115,23 +115,23 @@ class ExperimentResult(ExperimentCells, Result):
             "frozen": f"one frozen after {after:,} rows",
             "random": "random subsets of the same size",
         }
-        for baseline, name in names.items():
-            gain, bound = self.gain_over(baseline)
-            if not (n := int((is_compared := np.isfinite(gain) & selects).sum())):
-                continue
-            of_all, bound_of_all = self.gain_over("all")
-            pays = is_compared & (gain > bound) & ~(of_all < -bound_of_all)
-            unknown = int((is_compared & ~np.isfinite(bound)).sum())
-            also = (
-                ", and does not lose to all features by more than theirs" if np.isfinite(of_all).any() else ""
-            )
-            return (
-                f"The selection pays in {pays.sum():,} of {plural(n, 'pair', 'pairs')} of stream and method"
-                + (f", and in {unknown:,} it is undetermined" if unknown else ""),
-                f"A selection pays if it exceeds {name} by more than half of the 95 % interval of the difference"
-                f"{also}.",
-            )
-        return "", ""
+        # That of the most pairs: a frozen selection needs more rows.
+        gains: dict[Any, Any] = {baseline: self.gain_over(baseline) for baseline in names}
+        compared = {baseline: np.isfinite(gain) & selects for baseline, (gain, _) in gains.items()}
+        baseline = max(names, key=lambda one: int(compared[one].sum()))
+        (gain, bound), is_compared = gains[baseline], compared[baseline]
+        if not (n := int(is_compared.sum())):
+            return "", ""
+        of_all, bound_of_all = self.gain_over("all")
+        pays = is_compared & (gain > bound) & ~(of_all < -bound_of_all)
+        unknown = int((is_compared & ~np.isfinite(bound)).sum())
+        also = ", and does not lose to all features by more than theirs" if np.isfinite(of_all).any() else ""
+        return (
+            f"The selection pays in {pays.sum():,} of {plural(n, 'pair', 'pairs')} of stream and method"
+            + (f", and in {unknown:,} it is undetermined" if unknown else ""),
+            f"A selection pays if it exceeds {names[baseline]} by more than half of the 95 % interval of the difference"
+            f"{also}.",
+        )
 
     def _best(self) -> str:
         scores = self._scores(self.measure)

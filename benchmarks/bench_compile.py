@@ -98,7 +98,11 @@ def trace(use: str) -> None:
     """Print the kernels that a use compiles: their types and seconds."""
     from numba.core.dispatcher import _FunctionCompiler
 
+    from tamis import _compile_ahead
     from tamis._compile_ahead import encode_signature
+
+    # Nothing is known to compile ahead: other processes would compile it, and this one could not time it.
+    _compile_ahead.default_kernels = dict
 
     taken: dict[str, float] = {}
     compile_one = _FunctionCompiler.compile

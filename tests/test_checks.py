@@ -148,6 +148,7 @@ def test_skipped_checks_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
         "single_class": "a regression has no classes",
         "late_class": "a regression has no classes",
         "labels_of_any_type": "a regression has no classes",
+        "prior": "the method has no prior weights",
         "labels_are_optional": "the method uses labels",
         "columns_that_come_later": "what the method learns depends on the number of columns",
         "frame_pandas": "pandas is not installed",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import functools
+import importlib
 import inspect
 import os
 import pickle
@@ -17,13 +18,17 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
+import threadpoolctl
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 
 import tamis
 from tamis import _guard
+from tamis._guard import limited_threads
 from tamis.base import CellClassifier, ColumnSelector, RowSelector
 from tamis.catalog import CATALOG, LEARNERS
 from tamis.drift.detector import Detector
+from tamis.learners import Refit
 from tamis.learners.dense_rows import DenseRowClassifier
 from tamis.summaries.moments import RunningMoments
 
@@ -232,3 +237,41 @@ def test_no_lock_that_a_handler_could_wait_for() -> None:
     assert found == {
         "cli/live.py:Lock", "cli/live.py:Queue", "cli/acquire.py:Event", "cli/question_page.py:Lock",
     }  # fmt: skip
+
+
+# -- threads of libraries --------------------------------------------------------------------------------------
+
+
+def openmp_threads() -> set[int]:
+    return {one["num_threads"] for one in threadpoolctl.threadpool_info() if one["user_api"] == "openmp"}
+
+
+def test_boosting_uses_one_thread_for_small_data_and_those_of_the_user_for_large() -> None:
+    """On a busy machine the threads of a small fit wait for one another: four times the processor time."""
+    importlib.import_module("sklearn.ensemble._hist_gradient_boosting")
+    with threadpoolctl.threadpool_limits(3, "openmp"):
+        with limited_threads(1000):
+            assert openmp_threads() == {1}
+        assert openmp_threads() == {3}
+        with limited_threads(1_000_000):
+            assert openmp_threads() == {3}
+
+
+def test_a_refitted_model_is_fitted_and_predicts_on_one_thread() -> None:
+    seen: list[set[int]] = []
+
+    class Watched(LogisticRegression):
+        def fit(self, X, y):
+            seen.append(openmp_threads())
+            return super().fit(X, y)
+
+        def predict(self, X):
+            seen.append(openmp_threads())
+            return super().predict(X)
+
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    with threadpoolctl.threadpool_limits(3, "openmp"):
+        model = Refit(Watched(), every=100, min_rows=50).partial_fit(X, X[:, 0] > 0, classes=[False, True])
+        model.predict(X)
+    assert seen
+    assert set().union(*seen) == {1}

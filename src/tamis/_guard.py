@@ -266,3 +266,28 @@ class ThreadSafeState(ThreadSafe, SizedState):
     """A state with axes of features or classes that is used by one thread at a time."""
 
     grow, reorder, widen, forget = SizedState.grow, SizedState.reorder, SizedState.widen, SizedState.forget
+
+
+# -- threads of libraries --------------------------------------------------------------------------------------
+
+_FEW_VALUES = 500_000  # up to which boosting uses one thread
+_BOOSTING = ("sklearn.ensemble._hist_gradient_boosting", "lightgbm", "xgboost")
+
+
+def limited_threads(n_values: int) -> contextlib.AbstractContextManager[object]:
+    """Return a context in which boosting uses one thread for small data.
+
+    Several threads gain little there; and on a busy machine, or in a container with fewer processors than it shows,
+    each waits for the others in a loop that takes several times the processor time of the work.
+    """
+    if n_values >= _FEW_VALUES:
+        return contextlib.nullcontext()
+    return _openmp(tuple(name in sys.modules for name in _BOOSTING)).limit(limits=1)
+
+
+@functools.cache
+def _openmp(loaded: tuple[bool, ...]) -> Any:
+    """Return what controls the threads of the libraries that are loaded; finding them takes a millisecond."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="openmp")

@@ -105,18 +105,22 @@ def candidate(selector, size, losses, learner="logistic"):
 NOISE = np.tile([0.01, -0.01], 25)
 
 
+def shuffled(values):
+    """Return these values for 50 blocks, in an order without memory."""
+    return np.random.default_rng(0).permutation(np.tile(values, 13)[:50])
+
+
 def test_the_smallest_behind_the_best_by_at_most_the_tolerance_with_one_standard_error_is_chosen():
     best = candidate("forward", 20, 0.15 + NOISE)
-    near = candidate("fires", 5, best.losses + np.tile([0.03, 0.03, -0.03, -0.028], 13)[:50])
+    near = candidate("fires", 5, best.losses + shuffled([0.03, 0.03, -0.03, -0.028]))
     far = candidate("fisher", 2, best.losses + 0.05)
     every = candidate("none", 40, best.losses + 0.05)
     gap, error = (values[1] for values in paired([best, near]).behind(in_order=True))
     assert 0 < gap < error
     assert _smallest([best, near, far, every]) == (best, near)
     assert _smallest([best, far, every]) == (best, best)
-    wide = candidate(
-        "fires", 5, best.losses + np.tile([0.09, 0.09, -0.09, -0.084], 13)[:50]
-    )  # too few rows to know
+    # Too few rows to know.
+    wide = candidate("fires", 5, best.losses + shuffled([0.09, 0.09, -0.09, -0.084]))
     gap, error = (values[1] for values in paired([best, wide]).behind(in_order=True))
     assert gap < 0.01 < gap + error
     assert _smallest([best, wide]) == (best, best)

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.metrics import r2_score
 
+from tamis._guard import limited_threads
 from tamis._validation import Array, Floats, Ints, Mask
 from tamis.base import CellClassifier, PriceList
 from tamis.base.numeric_target import NumericTarget
@@ -479,14 +480,12 @@ class _Boosting:
         return self._known[key]
 
     def _fitted(self, columns: list[int]) -> Floats:
-        from tamis.cells.masked import limited_threads
-
         dense, other = (
             part.toarray() if sp.issparse(part) else part
             for part in (self.rows[:, columns], self.held[:, columns])
         )
         vary = ~np.isnan(dense).all(axis=0)
-        with limited_threads(dense):
+        with limited_threads(dense.size):
             return self.scores_of(_peers(self.model)[1][1], dense[:, vary], other[:, vary])
 
     def scores_of(self, peer: Any, rows: Any, held: Any) -> Floats:

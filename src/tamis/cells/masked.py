@@ -16,7 +16,6 @@ is at most the threshold; missing values follow the default direction of the nod
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -25,15 +24,13 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import get_tags
 
+from tamis._guard import limited_threads
 from tamis._kernels import njit
 from tamis._validation import Array, Floats, Ints, Rows
 from tamis.cells.bins import in_order, indicators
 from tamis.cells.discriminant import posterior_of
 
 # -- gradient boosting of scikit-learn as arrays -----------------------------------------------------------
-
-
-_SMALL = 500_000  # cells up to which boosting uses one thread
 
 
 @njit(strict=True)
@@ -93,18 +90,11 @@ class Trees:
         return p
 
 
-def limited_threads(rows: Array) -> AbstractContextManager[object]:
-    """Return a context in which boosting uses one thread for small data, where several threads would be slower."""
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(1 if rows.size < _SMALL else None, "openmp")
-
-
 def columns_by_gain(X: Rows, y: Array, random_state: int | None) -> Ints:
     """Return the columns that trees split on, largest gain first, including columns that are only jointly relevant."""
     rows = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
     there = np.flatnonzero(~np.isnan(rows).all(axis=0))
-    with limited_threads(rows):
+    with limited_threads(rows.size):
         model = HistGradientBoostingClassifier(random_state=random_state).fit(rows[:, there], y)
     nodes = np.concatenate([tree.nodes for trees in model._predictors for tree in trees])
     nodes = nodes[nodes["is_leaf"] == 0]
@@ -194,7 +184,7 @@ class Masked:
             self._known[:] = False
             return self
         imputed = self._impute(snapshots)
-        with limited_threads(imputed):
+        with limited_threads(imputed.size):
             model.fit(imputed, y[rows])
         self._classes = np.asarray(model.classes_, dtype=np.int64)
         self._fitted = Trees(model) if type(model) is HistGradientBoostingClassifier else model

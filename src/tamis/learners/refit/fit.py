@@ -8,6 +8,7 @@ The rows and the unfitted estimator can be saved without it, and refitting the e
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import has_fit_parameter
 
+from tamis._guard import limited_threads
 from tamis._validation import Array, Floats, Ints, Mask, Rows
 from tamis.errors import DataError
 from tamis.learners.refit.recent_rows import RecentRows
@@ -260,7 +262,8 @@ class Fit:
         if weights is not None:
             options["sample_weight"] = weights
         try:
-            model.fit(rows, target, **options)
+            with limited_threads(math.prod(rows.shape)):
+                model.fit(rows, target, **options)
         except (ValueError, TypeError) as error:
             name = type(model).__name__
             raise DataError(f"{name} cannot be fitted on the last {len(y):,} rows: {error}") from error
@@ -311,7 +314,9 @@ class Fit:
 
     def _apply(self, X: Rows, verb: str) -> Array:
         """Return the output of a method of the fitted estimator for rows with all columns."""
-        return np.asarray(getattr(self.fit_once().model, verb)(self._rows_for_model(X)))
+        rows = self._rows_for_model(X)
+        with limited_threads(math.prod(rows.shape)):
+            return np.asarray(getattr(self.fit_once().model, verb)(rows))
 
     def _rows_for_model(self, X: Rows) -> Any:
         """Return rows with all columns as the fitted estimator expects them."""

@@ -24,7 +24,7 @@ from tamis._atomic import atomically, deliver_signals
 from tamis._guard import ThreadSafe
 from tamis._validation.arrays import Array, Floats, Mask, as_weights, repeated_rows
 from tamis._validation.labels import as_column, as_target, encode_labels
-from tamis._validation.parameters import check_parameters, parameters
+from tamis._validation.parameters import check_parameters, parameter
 from tamis._validation.rows import checked
 from tamis._validation.table import as_table
 from tamis._validation.values import as_list, short_repr
@@ -122,10 +122,8 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         _n_rows in [1, 2**62)  _row_weight? (_n_rows) float in [0, inf)  _trace (its own)
     """
 
-    missing: str = "refuse"
-    trace: str = "all"
-
-    _allowed = parameters(missing=("refuse", "mean"), trace=("all", "selected"))
+    missing: str = parameter("refuse", "mean", default="refuse")
+    trace: str = parameter("all", "selected", default="all")
 
     # -- hooks ---------------------------------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._validation import Array, Floats, Ints, Mask
-from tamis._validation.parameters import PRIOR, number, parameters
+from tamis._validation.parameters import PRIOR, number, parameter, parameters
 from tamis.base.declarations import Inputs
 from tamis.base.trace import ACCEPTED, FULL, REJECTED, Verdicts
 from tamis.columns.groups import GroupedOffers
@@ -184,27 +184,17 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
     _parts = ("_model", "_rule")
     accepts = Inputs(targets=("binary", "multiclass", "regression"))
 
-    _allowed = parameters(
-        model=("linear", "logistic", "multinomial", "poisson"),
-        rule=(*RULES, SpendingRule),
-        initial_wealth=number("(0, 1]"),
-        payout=number("[0, 1)"),
-        target_fdr=(number("(0, 1)"), None),
-        variance=("auto", "classical", "robust", "series"),
-        pvalue=("exact", "exp"),
-        release=(number("(0, 1]"), None),
-        prior=(PRIOR, None),
-    )
+    _allowed = parameters(model=("linear", "logistic", "multinomial", "poisson"))
 
-    rule: str | SpendingRule = "alpha-investing"
-    initial_wealth: float = 0.5
-    payout: float = 0.5
-    target_fdr: float | None = None
-    variance: str = "auto"
-    pvalue: str = "exact"
-    release: float | None = None
+    rule: str | SpendingRule = parameter(*RULES, SpendingRule, default="alpha-investing")
+    initial_wealth: float = parameter(number("(0, 1]"), default=0.5)
+    payout: float = parameter(number("[0, 1)"), default=0.5)
+    target_fdr: float | None = parameter(number("(0, 1)"), None, default=None)
+    variance: str = parameter("auto", "classical", "robust", "series", default="auto")
+    pvalue: str = parameter("exact", "exp", default="exact")
+    release: float | None = parameter(number("(0, 1]"), None, default=None)
     groups: Any = None
-    prior: Any = None
+    prior: Any = parameter(PRIOR, None, default=None)
     _weights: Floats | None = field(default=None, init=False)  # of the columns that are offered
 
     @property

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from tamis._validation import Array
-from tamis._validation.parameters import integer, number, parameters
+from tamis._validation.parameters import integer, number, parameter, parameters
 from tamis.base import ColumnSelector
 from tamis.base.declarations import Claims
 from tamis.base.trace import ACCEPTED, CONSTANT, Verdicts
@@ -33,13 +33,11 @@ class DependenceSelector(ColumnSelector):
     claims = Claims(equals_rows="exactly", sparse_time=True)
     _counts_rows = True
 
-    _allowed = parameters(
-        test=(*_TESTS, DependenceTest), alpha=number("(0, 1)"), max_conditions=integer("[1, inf)")
-    )
+    _allowed = parameters(max_conditions=integer("[1, inf)"))
 
-    test: str | DependenceTest = "fisher-z"
+    test: str | DependenceTest = parameter(*_TESTS, DependenceTest, default="fisher-z")
     _: KW_ONLY
-    alpha: float = 0.01
+    alpha: float = parameter(number("(0, 1)"), default=0.01)
 
     _parts = ("_memory",)
 

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import atomically
 from tamis._validation import Mask, as_list, as_table
-from tamis._validation.parameters import Kind, check_parameters, parameters
+from tamis._validation.parameters import Kind, check_parameters, parameter, parameters
 from tamis.base.column_intake import block_of, one_column
 from tamis.base.columns import OfferSnapshot
 from tamis.base.per_target import SeveralTargets, columns_of_targets, of_target
@@ -94,15 +94,14 @@ class AlphaInvestingPerTarget(SeveralTargets):
     ({'y0': ['x3', 'x50'], 'y1': ['x50', 'x120']}, ['x3', 'x50', 'x120'])
     """
 
-    _allowed = parameters(
-        selector=Kind("an AlphaInvesting", lambda value: isinstance(value, AlphaInvesting)),
-        models=(Kind("a list of names of models", lambda value: isinstance(value, list | tuple)), None),
-    )
+    _allowed = parameters(selector=Kind("an AlphaInvesting", lambda value: isinstance(value, AlphaInvesting)))
 
     selector: AlphaInvesting
     selectors_: list[AlphaInvesting] = field(init=False)
     targets_: list[str] = field(init=False)
-    models: Any = None
+    models: Any = parameter(
+        Kind("a list of names of models", lambda value: isinstance(value, list | tuple)), None, default=None
+    )
 
     def start(self, y: Any, sample_weight: Any = None) -> Self:
         """Reset the model, and set the targets of the features to come.

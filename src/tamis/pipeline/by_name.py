@@ -30,7 +30,7 @@ from tamis._guard import ThreadSafe
 from tamis._shapes import state_error
 from tamis._validation.arrays import Array, Floats, Ints, Mask, Rows, as_numbers
 from tamis._validation.labels import check_label
-from tamis._validation.parameters import Kind, check_parameters, integer, parameters
+from tamis._validation.parameters import Kind, check_parameters, integer, parameter, parameters
 from tamis._validation.rows import as_rows, has_rows, reject_nonfinite
 from tamis._validation.table import as_table
 from tamis._validation.values import is_integer, short_repr
@@ -155,11 +155,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         estimator=Kind(
             "a row selector or a StreamPipeline",
             lambda value: isinstance(value, RowSelector | StreamPipeline),
-        ),
-        absent=("zero", "missing"),
-        max_columns=(integer("[1, inf)"), None),
-        budget=(integer("[1, inf)"), None),
-        replay=integer("[1, inf)"),
+        )
     )
 
     _shapes = "_since[] in [0, 2**62)  _last_named[] in [0, 2**62)  _n_batches in [0, 2**62)"
@@ -187,10 +183,10 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     estimator_: Any = field(init=False)
     _places: dict[Any, int] = field(init=False)
     _recent: list[tuple[Array, Array, Array, Array]] = field(init=False)
-    absent: str = "zero"
-    max_columns: int | None = None
-    budget: int | None = None
-    replay: int = 1000
+    absent: str = parameter("zero", "missing", default="zero")
+    max_columns: int | None = parameter(integer("[1, inf)"), None, default=None)
+    budget: int | None = parameter(integer("[1, inf)"), None, default=None)
+    replay: int = parameter(integer("[1, inf)"), default=1000)
 
     # -- learning ------------------------------------------------------------------------------------------
 

@@ -70,7 +70,7 @@ from tamis._docstrings import fill_docstring
 from tamis._guard import locked_and_validated
 from tamis._kernels import njit
 from tamis._validation.arrays import Array, Floats, Ints, Mask, Rows, are_categories, columns_of, repeat_rows
-from tamis._validation.parameters import integer, number, parameters
+from tamis._validation.parameters import integer, number, parameter
 from tamis._validation.values import check_choice, check_number, is_integer
 from tamis.base import RowSelector, n_to_select
 from tamis.base.declarations import Claims, Inputs
@@ -252,40 +252,25 @@ class DISCUSS(RowSelector):
     accepts = Inputs(targets=("binary", "multiclass", "regression"), nan=True, levels=True)
     _chooses_count = True
 
-    _allowed = parameters(
-        n_features_to_select=(number("(0, inf)"), None),
-        threshold=(number("[0, 1]"), "auto", None),
-        window=integer("[8, 5000000]"),
-        trigger=("crossing", "literal"),
-        margin=number("[0, 1]"),
-        redundancy=("conditional", "predominance", "hoeffding", None),
-        alpha_drift=(number("(0, 1)"), None),
-        half_life=(number("[1, inf)"), None),
-        bias_correction=(True, False),
-        min_features=(integer("[0, inf)"), None),
-        min_interval=(integer("[1, inf)"), None),
-        delta=number("(0, 1)"),
-        n_bins=integer("[2, 10000]"),
-        cuts=("robust", "range"),
-    )
-
-    n_features_to_select: int | float | None = None  # type: ignore[assignment]
+    n_features_to_select: int | float | None = parameter(number("(0, inf)"), None, default=None)  # type: ignore[assignment]
     _: KW_ONLY
-    threshold: float | str | None = None
-    window: int = 500
-    trigger: str = "crossing"
-    margin: float = 0.02
-    redundancy: str | None = "conditional"
-    alpha_drift: float | None = 1e-5
-    half_life: float | None = 1000
-    bias_correction: bool = True
-    min_features: int | None = None
-    min_interval: int | None = None
-    delta: float = 0.05
+    threshold: float | str | None = parameter(number("[0, 1]"), "auto", None, default=None)
+    window: int = parameter(integer("[8, 5000000]"), default=500)
+    trigger: str = parameter("crossing", "literal", default="crossing")
+    margin: float = parameter(number("[0, 1]"), default=0.02)
+    redundancy: str | None = parameter(
+        "conditional", "predominance", "hoeffding", None, default="conditional"
+    )
+    alpha_drift: float | None = parameter(number("(0, 1)"), None, default=1e-5)
+    half_life: float | None = parameter(number("[1, inf)"), None, default=1000)
+    bias_correction: bool = parameter(True, False, default=True)
+    min_features: int | None = parameter(integer("[0, inf)"), None, default=None)
+    min_interval: int | None = parameter(integer("[1, inf)"), None, default=None)
+    delta: float = parameter(number("(0, 1)"), default=0.05)
     categorical: Any = None
-    n_bins: int = 5
+    n_bins: int = parameter(integer("[2, 10000]"), default=5)
     task: str = "classification"
-    cuts: str = "robust"
+    cuts: str = parameter("robust", "range", default="robust")
 
     @classmethod
     def paper(cls, n_features_to_select: int | float | None = 5, **parameters: Any) -> Self:

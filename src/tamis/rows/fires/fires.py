@@ -69,7 +69,7 @@ from tamis._atomic import atomic, atomically
 from tamis._docstrings import fill_docstring
 from tamis._kernels import njit
 from tamis._validation import Array, Floats, Mask, Rows, check_choice, reject_nonfinite
-from tamis._validation.parameters import integer, number, parameters
+from tamis._validation.parameters import integer, number, parameter
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.rows import check_mergeable, feature_names, joint_classes
@@ -248,22 +248,6 @@ class FIRES(RowSelector):
         targets=("binary", "multiclass", "regression"), nan=True, categories=True, checked_in_kernel=True
     )
 
-    _allowed = parameters(
-        model=("probit", "logit", "gaussian", "poisson"),
-        update=("gradient", "assumed-density"),
-        scaling=("standard", "center", None),
-        importance=("parameter", "signal"),
-        class_weight=("auto", "balanced", None),
-        redundancy=("auto", "discount", None),
-        class_reduce=("max", "mean"),
-        intercept=(True, False),
-        learning_rate=(number("(0, 1e6]"), None),
-        sigma=number("(0, inf)"),
-        uncertainty_penalty=number("[0, inf)"),
-        batch_size=integer("[1, inf)"),
-        half_life=(number("(0, inf]"), None),
-    )
-
     def _claims(self) -> Claims:
         is_scaled = self.scaling is not None
         return replace(
@@ -276,19 +260,19 @@ class FIRES(RowSelector):
 
     n_features_to_select: int | float = 0.1
     _: KW_ONLY
-    model: str = "probit"
-    update: str = "gradient"
-    scaling: str | None = "standard"
-    importance: str = "parameter"
-    learning_rate: float | None = None
-    half_life: float | None = 2000
-    class_weight: str | None = "auto"
-    intercept: bool = False
-    sigma: float = 1.0
-    uncertainty_penalty: float = 0.01
-    class_reduce: str = "mean"
-    redundancy: str | None = "auto"
-    batch_size: int = 100
+    model: str = parameter("probit", "logit", "gaussian", "poisson", default="probit")
+    update: str = parameter("gradient", "assumed-density", default="gradient")
+    scaling: str | None = parameter("standard", "center", None, default="standard")
+    importance: str = parameter("parameter", "signal", default="parameter")
+    learning_rate: float | None = parameter(number("(0, 1e6]"), None, default=None)
+    half_life: float | None = parameter(number("(0, inf]"), None, default=2000)
+    class_weight: str | None = parameter("auto", "balanced", None, default="auto")
+    intercept: bool = parameter(True, False, default=False)
+    sigma: float = parameter(number("(0, inf)"), default=1.0)
+    uncertainty_penalty: float = parameter(number("[0, inf)"), default=0.01)
+    class_reduce: str = parameter("max", "mean", default="mean")
+    redundancy: str | None = parameter("auto", "discount", None, default="auto")
+    batch_size: int = parameter(integer("[1, inf)"), default=100)
     categorical: Any = None
     prices: Any = None
     keep: Any = None

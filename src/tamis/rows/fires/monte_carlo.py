@@ -61,7 +61,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._validation import Array, Floats
-from tamis._validation.parameters import integer, number, parameters, with_methods
+from tamis._validation.parameters import integer, number, parameter, with_methods
 from tamis.base.declarations import Claims, Inputs
 from tamis.errors import DataError
 from tamis.rows.fires.sampled_models import HIDDEN, Network, SampledModel, SoftTree
@@ -180,19 +180,6 @@ class MonteCarloFIRES(ScaledBatches):
         _error? (2) float in [0, inf)
     """
 
-    _allowed = parameters(
-        model=(with_methods("a torch.nn.Module", "named_parameters", "forward"), "network", "tree"),
-        hidden=HIDDEN,
-        depth=integer("[1, 10]"),
-        node_penalty=number("[0, inf)"),
-        n_samples=integer("[1, 100]"),
-        aggregation=("rms", "paper"),
-        learning_rate=(number("(0, 1e6]"), None),
-        longest_gradient=(number("(0, inf)"), None),
-        sigma=number("(0, inf)"),
-        uncertainty_penalty=number("[0, inf)"),
-    )
-
     def _claims(self) -> Claims:
         is_scaled = self.scaling is not None
         can_grow = isinstance(self.model, str)
@@ -202,17 +189,19 @@ class MonteCarloFIRES(ScaledBatches):
 
     n_features_to_select: int | float = 0.1
     _: KW_ONLY
-    model: Any = "network"
-    hidden: tuple[int, ...] = (100, 100, 100)
-    depth: int = 3
-    node_penalty: float = 0.01
-    n_samples: int = 5
+    model: Any = parameter(
+        with_methods("a torch.nn.Module", "named_parameters", "forward"), "network", "tree", default="network"
+    )
+    hidden: tuple[int, ...] = parameter(HIDDEN, default=(100, 100, 100))
+    depth: int = parameter(integer("[1, 10]"), default=3)
+    node_penalty: float = parameter(number("[0, inf)"), default=0.01)
+    n_samples: int = parameter(integer("[1, 100]"), default=5)
     n_steps: int = 1
-    aggregation: str = "rms"
-    learning_rate: float | None = None
-    longest_gradient: float | None = 1.0
-    sigma: float = 0.03
-    uncertainty_penalty: float = 0.01
+    aggregation: str = parameter("rms", "paper", default="rms")
+    learning_rate: float | None = parameter(number("(0, 1e6]"), None, default=None)
+    longest_gradient: float | None = parameter(number("(0, inf)"), None, default=1.0)
+    sigma: float = parameter(number("(0, inf)"), default=0.03)
+    uncertainty_penalty: float = parameter(number("[0, inf)"), default=0.01)
     task: str = "classification"
 
     @classmethod

@@ -48,7 +48,7 @@ from tamis._docstrings import fill_docstring
 from tamis._kernels import njit, overwrite
 from tamis._validation import Array, Floats, Mask, Rows, check_choice
 from tamis._validation.arrays import repeat_rows
-from tamis._validation.parameters import integer, number, parameters
+from tamis._validation.parameters import integer, number, parameter
 from tamis.base import RowSelector, top_mask
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.rows import check_mergeable, joint_classes, reject_categories
@@ -249,27 +249,18 @@ class JointScreening(RowSelector):
     accepts = Inputs(targets=("binary", "multiclass", "regression"), nan=True, categories=True, levels=True)
     _n_exact_categories = 10  # as many as a feature has levels
 
-    _allowed = parameters(
-        n_bins=(integer("[2, 10]"), None),
-        alpha=number("(0, 1)"),
-        alpha_drift=number("(0, 1)"),
-        memory=integer(f"[{_FIRST}, 10000000]"),
-        max_paired=integer("[2, 100000]"),
-        level=(number("(0, 1)"), None),
-    )
-
-    n_bins: int | None = None
+    n_bins: int | None = parameter(integer("[2, 10]"), None, default=None)
     _: KW_ONLY
     _older: tuple[Array, ...] | None = field(init=False)  # the counts of the previous chunk
     _before: Array = field(init=False)  # `alone` at the last test
     _pair: Array = field(init=False)
-    alpha: float = 0.01
-    alpha_drift: float = 1e-5
-    memory: int = 1000
-    max_paired: int = 500
+    alpha: float = parameter(number("(0, 1)"), default=0.01)
+    alpha_drift: float = parameter(number("(0, 1)"), default=1e-5)
+    memory: int = parameter(integer(f"[{_FIRST}, 10000000]"), default=1000)
+    max_paired: int = parameter(integer("[2, 100000]"), default=500)
     task: str = "classification"
     categorical: Any = None
-    level: float | None = None
+    level: float | None = parameter(number("(0, 1)"), None, default=None)
     prices: Any = None
     keep: Any = None
     groups: Any = None

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tamis._atomic import atomic, atomically
 from tamis._docstrings import fill_docstring
 from tamis._validation.arrays import Array, Floats, Mask, Rows, columns_of
-from tamis._validation.parameters import integer, number, parameters
+from tamis._validation.parameters import integer, number, parameter, parameters
 from tamis._validation.rows import reject_nonfinite
 from tamis._validation.values import check_choice, check_number
 from tamis.base import RowSelector, n_to_select, top_mask
@@ -150,31 +150,20 @@ class Screener(RowSelector):
     n_replay = 0
 
     _allowed = parameters(
-        n_features_to_select=(number("(0, inf)"), None),
-        fade_per=("row", "batch"),
-        clock=("global", "class"),
-        half_life=(number("[0.01, inf]"), None),
-        fading=(number("[1e-6, 1]"), None),
-        level=(number("(0, 1)"), None),
-        redundancy=(integer("[1, inf)"), None),
-        restarts=("drift", integer("[1, inf)"), None),
-        dependence=("auto", "independent", "series"),
-        n_bins=integer("[2, 10000]"),
-        eps=(number("[1e-6, 0.5)"), None),
-        dtype=("float32", "float64"),
+        n_bins=integer("[2, 10000]"), eps=(number("[1e-6, 0.5)"), None), dtype=("float32", "float64")
     )
 
-    n_features_to_select: int | float | None = 0.1  # type: ignore[assignment]
+    n_features_to_select: int | float | None = parameter(number("(0, inf)"), None, default=0.1)  # type: ignore[assignment]
     _: KW_ONLY
     task: str = "classification"
-    half_life: float | None = None
-    fading: float | None = None
-    fade_per: str = "row"
-    clock: str = "global"
-    level: float | None = None
-    redundancy: int | None = None
-    restarts: str | int | None = None
-    dependence: str = "auto"
+    half_life: float | None = parameter(number("[0.01, inf]"), None, default=None)
+    fading: float | None = parameter(number("[1e-6, 1]"), None, default=None)
+    fade_per: str = parameter("row", "batch", default="row")
+    clock: str = parameter("global", "class", default="global")
+    level: float | None = parameter(number("(0, 1)"), None, default=None)
+    redundancy: int | None = parameter(integer("[1, inf)"), None, default=None)
+    restarts: str | int | None = parameter("drift", integer("[1, inf)"), None, default=None)
+    dependence: str = parameter("auto", "independent", "series", default="auto")
 
     @abstractmethod
     def _score_names(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tamis._docstrings import fill_docstring, paragraphs_of
 from tamis._validation import Floats, check_choice
-from tamis._validation.parameters import Kind, parameters
+from tamis._validation.parameters import Kind, parameter
 from tamis.base.html_repr import html_repr
 from tamis.base.rows import feature_names
 from tamis.dependence.e_values import restart_level
@@ -424,19 +424,16 @@ class Screening(BinScreener):
     ['feature', 'n_observed', 'mi', 'mi_pvalue', 't', 't_pvalue']
     """
 
-    _allowed = parameters(
-        scores=Kind(
+    _: KW_ONLY
+    scores: Sequence[str] = parameter(
+        Kind(
             f"a list of {', '.join(SCORES)}",
             lambda value: not isinstance(value, str) and set() < {*value} <= {*SCORES},
         ),
-        select_by=(*SCORES, None),
-        summary=("thinned", "pruned"),
+        default=SCORES,
     )
-
-    _: KW_ONLY
-    scores: Sequence[str] = SCORES
-    select_by: str | None = None
-    summary: str = "thinned"
+    select_by: str | None = parameter(*SCORES, None, default=None)
+    summary: str = parameter("thinned", "pruned", default="thinned")
 
     @classmethod
     def paper(cls, n_features_to_select: int | float | None = 0.1, **parameters: Any) -> Self:

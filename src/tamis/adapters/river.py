@@ -46,13 +46,8 @@ except ImportError:
     raise ImportError("River's models need river: pip install 'tamis[river]'") from None
 
 __all__ = [
-    "RiverClassifier",
-    "RiverDetector",
-    "RiverLearner",
-    "RiverRegressor",
-    "RiverReplay",
-    "RiverSelector",
-]
+    "RiverClassifier", "RiverDetector", "RiverLearner", "RiverRegressor", "RiverReplay", "RiverSelector",
+]  # fmt: skip
 
 _MODELS: dict[str, Callable[[int | None], Any]] = {
     "naive-bayes": lambda seed: naive_bayes.GaussianNB(),  # type: ignore[no-untyped-call]

@@ -29,20 +29,6 @@ from tamis.base.session import Session, State
 from tamis.base.trace import Trace, Verdicts
 
 __all__ = [
-    "Acquisition",
-    "CellClassifier",
-    "Claims",
-    "ColumnSelector",
-    "FeatureStream",
-    "Inputs",
-    "Panel",
-    "PriceList",
-    "RowSelector",
-    "Session",
-    "State",
-    "Trace",
-    "Verdicts",
-    "html_repr",
-    "n_to_select",
-    "top_mask",
-]
+    "Acquisition", "CellClassifier", "Claims", "ColumnSelector", "FeatureStream", "Inputs", "Panel", "PriceList",
+    "RowSelector", "Session", "State", "Trace", "Verdicts", "html_repr", "n_to_select", "top_mask",
+]  # fmt: skip

@@ -12,15 +12,6 @@ from tamis.cells.ifc2f import IFC2F
 from tamis.cells.monitor import CaseMonitor
 
 __all__ = [
-    "AACO",
-    "ETANA",
-    "FETANA",
-    "IFC2F",
-    "Acquisition",
-    "AdaptiveIFC2F",
-    "CaseMonitor",
-    "CellClassifier",
-    "FixedSubset",
-    "PriceList",
-    "Session",
-]
+    "AACO", "ETANA", "FETANA", "IFC2F", "Acquisition", "AdaptiveIFC2F", "CaseMonitor", "CellClassifier",
+    "FixedSubset", "PriceList", "Session",
+]  # fmt: skip

@@ -176,14 +176,9 @@ class ETANA(Independent):
     def published(cls, cost: float | Array | Mapping[str, float] | PriceList = 0.01, **changes: Any) -> Self:
         """Return the published method; `changes` override its parameters."""
         settings = {
-            "n_bins": 3,
-            "binning": "width",
-            "prior": "uniform",
-            "threshold": "all",
-            "order": "spread",
-            "method": "grid",
-            "calibrate": False,
-        }
+            "n_bins": 3, "binning": "width", "prior": "uniform", "threshold": "all", "order": "spread",
+            "method": "grid", "calibrate": False,
+        }  # fmt: skip
         return cls(cost, **{**settings, **changes})
 
     def _learn_model(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:

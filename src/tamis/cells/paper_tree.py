@@ -264,21 +264,12 @@ class PaperTree(Result):
                 right = "" if below.branches or self.model._is_regression else f"{self._right(below):.0%}"
                 rows.append(
                     [
-                        *(first if k == 0 else [""] * 3),
-                        self._answer(node, k),
-                        leads,
-                        f"{len(below.rows):,}",
-                        right,
+                        *(first if k == 0 else [""] * 3), self._answer(node, k), leads, f"{len(below.rows):,}", right,
                     ]
-                )
+                )  # fmt: skip
         head = [
-            ("n", "step"),
-            ("", "acquire"),
-            ("", "if unavailable"),
-            ("", "answer"),
-            ("", "then"),
-            ("n", "records"),
-        ]
+            ("n", "step"), ("", "acquire"), ("", "if unavailable"), ("", "answer"), ("", "then"), ("n", "records"),
+        ]  # fmt: skip
         head.append(("n", "right"))
         return Table("Step by step", head, rows, is_main=True)
 

@@ -199,14 +199,10 @@ class RecordsResult(Result):
         """Return a column of plain values for each fact about a record, by name."""
         number = self.model._is_regression
         columns: dict[str, list[Any]] = {
-            "record": list(range(1, len(self.cost) + 1)),
-            "decision": self.decision.tolist(),
-            "deviation" if number else "probability": self.certainty.tolist(),
-            "cost": self.cost.tolist(),
-            "acquired": self.acquired,
-            "next": self.next_feature,
-            "next_cost": self.next_cost.tolist(),
-        }
+            "record": list(range(1, len(self.cost) + 1)), "decision": self.decision.tolist(),
+            "deviation" if number else "probability": self.certainty.tolist(), "cost": self.cost.tolist(),
+            "acquired": self.acquired, "next": self.next_feature, "next_cost": self.next_cost.tolist(),
+        }  # fmt: skip
         return columns if self.labels is None else columns | {"label": self.labels.tolist()}
 
     def _probability(self, posterior: Floats) -> Floats:

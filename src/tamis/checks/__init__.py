@@ -8,15 +8,7 @@ from tamis.checks.suite import Report
 from tamis.checks.targets import check_target_model, target_model_checks
 
 __all__ = [
-    "Report",
-    "cell_classifier_checks",
-    "check_cell_classifier",
-    "check_column_selector",
-    "check_named_model",
-    "check_row_selector",
-    "check_target_model",
-    "column_selector_checks",
-    "named_model_checks",
-    "row_selector_checks",
+    "Report", "cell_classifier_checks", "check_cell_classifier", "check_column_selector", "check_named_model",
+    "check_row_selector", "check_target_model", "column_selector_checks", "named_model_checks", "row_selector_checks",
     "target_model_checks",
-]
+]  # fmt: skip

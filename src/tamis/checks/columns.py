@@ -246,12 +246,8 @@ def _column_kinds(subject: ColumnSubject) -> None:
     X, y = subject.data()
     one = subject.new().start(y)
     shapes: list[Any] = [
-        X[:, 0],
-        X[:, 1].tolist(),
-        X[:, [2]],
-        sp.csc_matrix(X[:, [3]]),
-        sp.csr_matrix(X[:, [4]]),
-    ]
+        X[:, 0], X[:, 1].tolist(), X[:, [2]], sp.csc_matrix(X[:, [3]]), sp.csr_matrix(X[:, [4]]),
+    ]  # fmt: skip
     for column in [*shapes, X[:, 5].astype(np.float32), X[:, 6]]:
         one.offer(column)
     if not subject.per_batch:

@@ -237,14 +237,8 @@ def _labels_of_any_type(subject: RowSubject) -> None:
     X, y = subject.data()
     plain = subject.new().partial_fit(X, y)
     pairs = [
-        ("ham", "spam"),
-        (False, True),
-        (-1, 1),
-        (np.int8(3), np.int8(7)),
-        (1.0, 2.0),
-        (1, "one"),
-        (b"n", b"y"),
-    ]
+        ("ham", "spam"), (False, True), (-1, 1), (np.int8(3), np.int8(7)), (1.0, 2.0), (1, "one"), (b"n", b"y"),
+    ]  # fmt: skip
     for pair in pairs:
         labels = np.array(pair, dtype=object if type(pair[0]) is not type(pair[1]) else None)[y]
         for given in (labels, labels.astype(object), labels.tolist()):

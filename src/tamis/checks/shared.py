@@ -75,18 +75,13 @@ def _input_kinds(subject: Subject) -> None:
     wide = np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)
     whole, truth = np.round(X), X > 0
     kinds: list[_Form] = [
-        ("float32", X.astype(np.float32), X, 1e-4),
-        ("float16", X.astype(np.float16), X, 1e-4),
-        ("big-endian", X.astype(">f8"), X, 0.0),
-        ("int64", whole.astype(np.int64), whole, 0.0),
-        ("int8", whole.astype(np.int8), whole, 0.0),
-        ("bool", truth, truth.astype(np.float64), 0.0),
-        ("Fortran order", np.asfortranarray(X), X, 0.0),
-        ("every second cell of an array", wide[::2, ::2], X, 0.0),
+        ("float32", X.astype(np.float32), X, 1e-4), ("float16", X.astype(np.float16), X, 1e-4),
+        ("big-endian", X.astype(">f8"), X, 0.0), ("int64", whole.astype(np.int64), whole, 0.0),
+        ("int8", whole.astype(np.int8), whole, 0.0), ("bool", truth, truth.astype(np.float64), 0.0),
+        ("Fortran order", np.asfortranarray(X), X, 0.0), ("every second cell of an array", wide[::2, ::2], X, 0.0),
         ("a view that runs backwards", X[::-1, ::-1].copy()[::-1, ::-1], X, 0.0),
-        ("a list of lists", X.tolist(), X, 0.0),
-        ("an array of objects", X.astype(object), X, 0.0),
-    ]
+        ("a list of lists", X.tolist(), X, 0.0), ("an array of objects", X.astype(object), X, 0.0),
+    ]  # fmt: skip
     compare_forms(subject, kinds, y)
 
 

@@ -277,13 +277,8 @@ PICTURE_MARK = "Created with Tamis"
 _MARKS = (b"<footer>Made by Tamis", b"tamis sha256 ", PICTURE_MARK.encode())
 # Of tamis screen and acquire --out, the truth of tamis generate, events and rejected rows of tamis follow, alerts.
 _BEGINNINGS = (
-    b"rank,feature",
-    b"record,decision",
-    b'{\n "stream": ',
-    b'{"event": "',
-    b'{"source": ',
-    b'{"row": ',
-)
+    b"rank,feature", b"record,decision", b'{\n "stream": ', b'{"event": "', b'{"source": ', b'{"row": ',
+)  # fmt: skip
 _LOOKED_AT = 1 << 16  # bytes at either end of a file
 
 

@@ -15,16 +15,6 @@ from tamis.columns.saola import SAOLA
 from tamis.columns.stepwise import ForwardStepwise
 
 __all__ = [
-    "GFSFS",
-    "OFSA3M",
-    "OSFS",
-    "SAOLA",
-    "AlphaInvesting",
-    "FastOSFS",
-    "ForwardStepwise",
-    "Grafting",
-    "GramInvesting",
-    "OFSDensity",
-    "PenalisedSelector",
-    "claims",
-]
+    "GFSFS", "OFSA3M", "OSFS", "SAOLA", "AlphaInvesting", "FastOSFS", "ForwardStepwise", "Grafting", "GramInvesting",
+    "OFSDensity", "PenalisedSelector", "claims",
+]  # fmt: skip

@@ -333,17 +333,13 @@ class ColumnsResult(Result):
             for i in self.kept.tolist()
         ]
         return {
-            "verdict": self.verdict(),
-            "remarks": [str(remark) for remark in self.remarks()],
-            "selector": repr(self.selector),
-            "n_offered": self.n_offered,
-            "decisions": self.counts(),
-            "selected": self.selector.selected_,
-            "features": features,
+            "verdict": self.verdict(), "remarks": [str(remark) for remark in self.remarks()],
+            "selector": repr(self.selector), "n_offered": self.n_offered, "decisions": self.counts(),
+            "selected": self.selector.selected_, "features": features,
             "wealth": getattr(self.selector, "wealth_", None),
             "classes": self.selector.classes_.tolist() if hasattr(self.selector, "classes_") else None,
             "seconds": self.seconds,
-        }
+        }  # fmt: skip
 
     # -- charts --------------------------------------------------------------------------------------------
 

@@ -14,25 +14,12 @@ from tamis.drift.hddm import HDDMA, HDDMW
 from tamis.errors import UnknownNameError, did_you_mean
 
 __all__ = [
-    "ADWIN",
-    "DDM",
-    "DETECTOR",
-    "DETECTORS",
-    "ECDD",
-    "HDDMA",
-    "HDDMW",
-    "Detector",
-    "DriftDetector",
-    "make",
-]
+    "ADWIN", "DDM", "DETECTOR", "DETECTORS", "ECDD", "HDDMA", "HDDMW", "Detector", "DriftDetector", "make",
+]  # fmt: skip
 
 DETECTORS: dict[str, type[Detector]] = {
-    "adwin": ADWIN,
-    "ddm": DDM,
-    "ecdd": ECDD,
-    "hddm-a": HDDMA,
-    "hddm-w": HDDMW,
-}
+    "adwin": ADWIN, "ddm": DDM, "ecdd": ECDD, "hddm-a": HDDMA, "hddm-w": HDDMW,
+}  # fmt: skip
 
 
 def make(name: str, **parameters: Any) -> Detector:

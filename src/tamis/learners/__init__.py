@@ -23,25 +23,7 @@ from tamis.learners.sgbt import SGBT
 from tamis.learners.sparse_fsa import SparseFSA
 
 __all__ = [
-    "CVFDT",
-    "HUWRS",
-    "SGBT",
-    "VFDR",
-    "AdaptiveRandomForest",
-    "HoeffdingAdaptiveTree",
-    "HoeffdingTree",
-    "OzaBoost",
-    "Perceptron",
-    "RandomRules",
-    "Refit",
-    "ResetOnDrift",
-    "SGDLinearSVM",
-    "SGDLogisticRegression",
-    "SparseFSA",
-    "StreamingRandomPatches",
-    "StreamingStacking",
-    "WeightedKNN",
-    "WeightedNaiveBayes",
-    "export_text",
-    "plot_tree",
-]
+    "CVFDT", "HUWRS", "SGBT", "VFDR", "AdaptiveRandomForest", "HoeffdingAdaptiveTree", "HoeffdingTree", "OzaBoost",
+    "Perceptron", "RandomRules", "Refit", "ResetOnDrift", "SGDLinearSVM", "SGDLogisticRegression", "SparseFSA",
+    "StreamingRandomPatches", "StreamingStacking", "WeightedKNN", "WeightedNaiveBayes", "export_text", "plot_tree",
+]  # fmt: skip

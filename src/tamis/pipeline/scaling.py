@@ -31,12 +31,8 @@ from tamis.summaries.class_moments import ClassMoments
 LIMIT = 5.0
 _MOST_CATEGORIES = 1 << 16  # codes of a feature; larger ones get the mean of all rows
 _LINEAR = (
-    "Perceptron",
-    "SGDClassifier",
-    "PassiveAggressiveClassifier",
-    "SGDRegressor",
-    "PassiveAggressiveRegressor",
-)
+    "Perceptron", "SGDClassifier", "PassiveAggressiveClassifier", "SGDRegressor", "PassiveAggressiveRegressor",
+)  # fmt: skip
 
 
 @njit(strict=True)

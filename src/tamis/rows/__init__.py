@@ -19,25 +19,7 @@ from tamis.rows.screening import ChiSquare, FisherScore, GiniIndex, MutualInform
 from tamis.rows.sofs import SOFS
 
 __all__ = [
-    "ABFS",
-    "DISCUSS",
-    "EFS",
-    "FCBF",
-    "FIRES",
-    "FSDS",
-    "OFS",
-    "SOFS",
-    "Auto",
-    "CancelOut",
-    "ChiSquare",
-    "FisherScore",
-    "ForwardPartialCorrelation",
-    "GiniIndex",
-    "JointScreening",
-    "LeverageScores",
-    "MonteCarloFIRES",
-    "MutualInformation",
-    "RandomSubset",
-    "Screening",
-    "TScore",
-]
+    "ABFS", "DISCUSS", "EFS", "FCBF", "FIRES", "FSDS", "OFS", "SOFS", "Auto", "CancelOut", "ChiSquare", "FisherScore",
+    "ForwardPartialCorrelation", "GiniIndex", "JointScreening", "LeverageScores", "MonteCarloFIRES",
+    "MutualInformation", "RandomSubset", "Screening", "TScore",
+]  # fmt: skip

@@ -10,21 +10,7 @@ from tamis.streams.synthetic import SyntheticStream
 from tamis.streams.tail import FollowedStream, follow_files
 
 __all__ = [
-    "ArrayStream",
-    "BatchStream",
-    "DictStream",
-    "FollowedStream",
-    "FrameStream",
-    "Irrelevant",
-    "Redundant",
-    "Stream",
-    "SyntheticStream",
-    "VaryingStream",
-    "as_stream",
-    "follow_files",
-    "list_datasets",
-    "list_streams",
-    "load_dataset",
-    "load_stream",
-    "open_file",
-]
+    "ArrayStream", "BatchStream", "DictStream", "FollowedStream", "FrameStream", "Irrelevant", "Redundant", "Stream",
+    "SyntheticStream", "VaryingStream", "as_stream", "follow_files", "list_datasets", "list_streams", "load_dataset",
+    "load_stream", "open_file",
+]  # fmt: skip

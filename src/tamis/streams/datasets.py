@@ -276,14 +276,9 @@ def list_datasets(data_home: str | os.PathLike[str] | None = None) -> list[dict[
     for where, name, path in reversed(cards):
         card = _read_card(path)
         rows[name] = {
-            "name": name,
-            "where": where,
-            "title": card.get("title"),
-            "rows": card.get("rows"),
-            "features": card.get("features"),
-            "licence": card.get("licence"),
-            "order": card.get("row_order"),
-        }
+            "name": name, "where": where, "title": card.get("title"), "rows": card.get("rows"),
+            "features": card.get("features"), "licence": card.get("licence"), "order": card.get("row_order"),
+        }  # fmt: skip
     empty = dict.fromkeys(("title", "rows", "features", "licence", "order"))
     return [{**empty, **rows[name]} for name in sorted(rows)]
 

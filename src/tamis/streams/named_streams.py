@@ -161,17 +161,9 @@ _RECIPES = {
     ),
 }  # fmt: skip
 _ALIASES = {
-    "agrawal": "AGR",
-    "assetnegotiation": "AN",
-    "bg1fd": "BG1",
-    "bg2fd": "BG2",
-    "bg3fd": "BG3",
-    "randomrbf": "RBF",
-    "randomtree": "RTG",
-    "rtgfd": "RTG",
-    "seafd": "SEA",
-    "wangbarbu": "linear-window",
-}
+    "agrawal": "AGR", "assetnegotiation": "AN", "bg1fd": "BG1", "bg2fd": "BG2", "bg3fd": "BG3", "randomrbf": "RBF",
+    "randomtree": "RTG", "rtgfd": "RTG", "seafd": "SEA", "wangbarbu": "linear-window",
+}  # fmt: skip
 
 
 def load_stream(

@@ -277,15 +277,10 @@ class SyntheticStream(Stream):
         """Return the parameters of the stream, and a fingerprint of its first rows."""
         X, y = self.read(0, 64)
         made = self.settings or {
-            "kind": "synthetic",
-            "concepts": [_as_dict(concept) for concept in self.concepts],
-            "n_rows": self.n_rows,
-            "drifts": list(self.drifts),
-            "width": self._width,
-            "label_noise": self._noise,
-            "appended": [_as_dict(part) for part in self._appended],
-            "seed": self._seed,
-        }
+            "kind": "synthetic", "concepts": [_as_dict(concept) for concept in self.concepts], "n_rows": self.n_rows,
+            "drifts": list(self.drifts), "width": self._width, "label_noise": self._noise,
+            "appended": [_as_dict(part) for part in self._appended], "seed": self._seed,
+        }  # fmt: skip
         # Rounded, since the cosine may differ in the last bit between machines.
         digest = hashlib.sha256(np.rint(np.column_stack([X, y]) * 1e3).astype("<i8").tobytes())
         return {**made, "fingerprint": digest.hexdigest()[:16]}

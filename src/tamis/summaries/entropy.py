@@ -71,18 +71,8 @@ _BITS = 60  # bits of the sums
 _PLAIN = np.dtype(np.float64), np.dtype(np.int64)  # dtypes of rows and codes in kernels
 _ROWS = 1024  # rows counted at a time, so that memory does not depend on the batch size
 _OF_FEATURES = (
-    "_raw",
-    "_bins",
-    "_keys",
-    "_used",
-    "_counts",
-    "_sums",
-    "_cuts",
-    "_grid",
-    "_band",
-    "_built",
-    "_counted",
-)
+    "_raw", "_bins", "_keys", "_used", "_counts", "_sums", "_cuts", "_grid", "_band", "_built", "_counted",
+)  # fmt: skip
 
 
 class WindowCounts(ThreadSafe):

@@ -175,14 +175,10 @@ class Watch:
             body: list[RenderableType] = [Text(self._detail_or(wait), style="dim", no_wrap=True)]
         else:
             body = [
-                Text(self.detail, style="dim", no_wrap=True, overflow="ellipsis"),
-                Text(" "),
-                self._figures(self._step, width),
-                Text(" "),
-                self._features(self._step, width),
-                Text(" "),
+                Text(self.detail, style="dim", no_wrap=True, overflow="ellipsis"), Text(" "),
+                self._figures(self._step, width), Text(" "), self._features(self._step, width), Text(" "),
                 self._footer(width),
-            ]
+            ]  # fmt: skip
         # Not to the right edge: a terminal shows Ctrl-C as ^C behind the last line, which must not wrap.
         return Group(*(Padding(part, (0, 0, 0, 2), expand=False) for part in [head, *body]))
 

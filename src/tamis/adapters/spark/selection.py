@@ -292,12 +292,8 @@ def select(
     statistic, pvalues = learned.pvalues()
     order = learned._order
     table = {
-        "feature": chosen_from[order],
-        "entered": np.arange(1, len(order) + 1),
-        "gain": learned._entered.copy(),
-        "statistic": statistic,
-        "pvalue": pvalues,
-        "adjusted": np.minimum(1.0, pvalues * p),
+        "feature": chosen_from[order], "entered": np.arange(1, len(order) + 1), "gain": learned._entered.copy(),
+        "statistic": statistic, "pvalue": pvalues, "adjusted": np.minimum(1.0, pvalues * p),
         "alone": learned._alone[order],
-    }
+    }  # fmt: skip
     return Selection(table, all_names, selector.n_seen_, m, level, screened, selector, is_vector)

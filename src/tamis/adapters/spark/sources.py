@@ -206,12 +206,8 @@ def _columns(
             raise DataError(f"Column {name!r} is of type {kind}, not numeric: {_advice(kind)}.")
     single = all(kinds[name] == "float" for name in names)
     return {
-        "label": label,
-        "weight": weight,
-        "features": names,
-        "vector": names[0] in vectors,
-        "single": single,
-    }
+        "label": label, "weight": weight, "features": names, "vector": names[0] in vectors, "single": single,
+    }  # fmt: skip
 
 
 def _advice(kind: str) -> str:

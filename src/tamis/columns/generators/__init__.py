@@ -29,28 +29,7 @@ from tamis.columns.generators.table import Columns
 from tamis.columns.generators.transforms import Logs, Powers
 
 __all__ = [
-    "CandidateBlock",
-    "Chain",
-    "Column",
-    "Columns",
-    "Component",
-    "Exploration",
-    "FeatureGenerator",
-    "FromIterable",
-    "Interactions",
-    "Log",
-    "Logs",
-    "Originals",
-    "Power",
-    "Powers",
-    "PrincipalComponents",
-    "Product",
-    "Progress",
-    "Projection",
-    "Ratio",
-    "Ratios",
-    "Recipe",
-    "RecipeBook",
-    "Recipes",
-    "explore",
-]
+    "CandidateBlock", "Chain", "Column", "Columns", "Component", "Exploration", "FeatureGenerator", "FromIterable",
+    "Interactions", "Log", "Logs", "Originals", "Power", "Powers", "PrincipalComponents", "Product", "Progress",
+    "Projection", "Ratio", "Ratios", "Recipe", "RecipeBook", "Recipes", "explore",
+]  # fmt: skip

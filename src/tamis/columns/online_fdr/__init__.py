@@ -70,22 +70,9 @@ from tamis.columns.online_fdr.saffron import ADDIS, SAFFRON
 from tamis.columns.online_fdr.wealth import AlphaWealth, InformationInvesting
 
 __all__ = [
-    "ADDIS",
-    "ELOND",
-    "ELORD",
-    "ESAFFRON",
-    "LOND",
-    "RULES",
-    "SAFFRON",
-    "SCORE",
-    "AlphaSpending",
-    "AlphaWealth",
-    "ClosedELOND",
-    "InformationInvesting",
-    "LORDPlusPlus",
-    "SpendingRule",
-    "make_rule",
-]
+    "ADDIS", "ELOND", "ELORD", "ESAFFRON", "LOND", "RULES", "SAFFRON", "SCORE", "AlphaSpending", "AlphaWealth",
+    "ClosedELOND", "InformationInvesting", "LORDPlusPlus", "SpendingRule", "make_rule",
+]  # fmt: skip
 
 RULES: dict[str, type[Any]] = {
     "alpha-investing": AlphaWealth, "information-investing": InformationInvesting, "alpha-spending": AlphaSpending,

@@ -565,22 +565,16 @@ class ExperimentResult(ExperimentCells, Result):
         except ValueError:  # too few streams or methods
             tests = None
         return {
-            "verdict": self.verdict(),
-            "remarks": [str(remark) for remark in self.remarks()],
-            "streams": self.streams,
-            "methods": self.methods,
-            "imbalanced": self.imbalanced,
-            "measure": self.measure,
+            "verdict": self.verdict(), "remarks": [str(remark) for remark in self.remarks()], "streams": self.streams,
+            "methods": self.methods, "imbalanced": self.imbalanced, "measure": self.measure,
             "no_better_than_frozen": self.no_better_than_frozen(),
             "no_better_than_random": self.no_better_than_random(),
             "tables": {metric: self._table_of(metric).to_dict() for metric in self.metrics},
             "ranks": None if tests is None else tests.ranks,
             "critical_difference": None if tests is None else tests.critical_difference,
-            "n_cells": len(self.cells["key"]),
-            "n_done": self._n_done,
-            "failed": self.failed,
+            "n_cells": len(self.cells["key"]), "n_done": self._n_done, "failed": self.failed,
             "interrupted": self.interrupted,
-        }
+        }  # fmt: skip
 
 
 def _only(n_methods: int) -> str:
@@ -646,12 +640,8 @@ def _curve(method: str, frame: dict[str, Any], column: str) -> dict[str, Any] | 
     deviation = table.std(axis=0, ddof=1) if len(table) > 1 else np.full(n, np.nan)
     at = np.asarray(frame["n_seen"][frame["seed"] == seeds[0]][:n], dtype=np.float64)
     return {
-        "method": method,
-        "at": at,
-        "mean": mean,
-        "deviation": deviation,
-        "level": float(np.nanmean(mean)),
-    }
+        "method": method, "at": at, "mean": mean, "deviation": deviation, "level": float(np.nanmean(mean)),
+    }  # fmt: skip
 
 
 def _choose_features(runs: list[PrequentialResult], at_most: int = 24) -> tuple[NDArray[np.intp], int]:

@@ -32,14 +32,8 @@ from tamis._validation import Floats, Ints, as_array, check_number, reject_maske
 from tamis.evaluate.metrics.metric import predicts_numbers
 
 MEASURES = (
-    "accuracy",
-    "kappa",
-    "balanced_accuracy",
-    "kappa_m",
-    "kappa_t",
-    "majority_accuracy",
-    "no_change_accuracy",
-)
+    "accuracy", "kappa", "balanced_accuracy", "kappa_m", "kappa_t", "majority_accuracy", "no_change_accuracy",
+)  # fmt: skip
 _N = len(MEASURES)
 _MOST = 1 << 20  # classes that are counted: memory grows with the largest code
 

@@ -465,12 +465,8 @@ class RunPresentation(Result):
                 row += [fraction(drop), count(round(until)) if np.isfinite(until) else "not recovered"]
         if rows:
             head = (
-                "true drift at row",
-                f"{name} fell by",
-                "recovery (rows)",
-                "selection fell by",
-                "recovery (rows)",
-            )
+                "true drift at row", f"{name} fell by", "recovery (rows)", "selection fell by", "recovery (rows)",
+            )  # fmt: skip
             note = (
                 "Recovered: at most 0.05 below the median before the drift. The"
                 f" {name} is windowed, so it falls and recovers with a delay of up to the length of the window."

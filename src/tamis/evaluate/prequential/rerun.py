@@ -61,15 +61,11 @@ def snippet(settings: Settings) -> str:
     selector, learner = (_call(model) if model else "None" for model in models)
     return "\n".join(
         [
-            *imports,
-            "",
-            f"stream = {stream}",
-            f"selector = {selector}",
-            f"learner = {learner}",
+            *imports, "", f"stream = {stream}", f"selector = {selector}", f"learner = {learner}",
             f"result = prequential({', '.join(['stream', 'selector', 'learner', *options])})",
             'result.report("report.html")',
         ]
-    )
+    )  # fmt: skip
 
 
 def _opening_line(stream: dict[str, Any]) -> tuple[list[str], str]:

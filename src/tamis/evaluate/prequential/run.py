@@ -698,14 +698,10 @@ class Run:
         self.write()
         kept = {name: getattr(self, name) for name in _KEPT}
         return kept | {
-            "models": self.pair.state(),
-            "records": self.records.state(),
-            "delayed": self.delayed.state(),
-            "recent": self.recent.batches,
-            "pairs": [pair.state() for pair in self.baselines],
-            "tracked": [one.state() for one in self.tracked],
-            "position": self.stream.position(),
-        }
+            "models": self.pair.state(), "records": self.records.state(), "delayed": self.delayed.state(),
+            "recent": self.recent.batches, "pairs": [pair.state() for pair in self.baselines],
+            "tracked": [one.state() for one in self.tracked], "position": self.stream.position(),
+        }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
         """Resume from a state; the caller's selector and learner get the saved state.

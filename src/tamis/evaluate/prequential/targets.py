@@ -77,13 +77,9 @@ class TargetsResult(Result):
             cells = ["-" if np.isnan(value) else f"{round(value, 4) + 0.0:.4g}" for value in values]
             rows.append([name, measure, *cells])
         heads = [
-            ("", "target"),
-            ("", "measure"),
-            ("n", "value"),
-            ("n", "gain over all"),
-            ("n", "over frozen"),
+            ("", "target"), ("", "measure"), ("n", "value"), ("n", "gain over all"), ("n", "over frozen"),
             ("n", "features"),
-        ]
+        ]  # fmt: skip
         return [Table("Targets", heads, rows, is_main=True), self.shared_table()]
 
     def shared_table(self) -> Table:

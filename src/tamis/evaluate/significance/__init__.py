@@ -14,17 +14,6 @@ from tamis.evaluate.significance.friedman import (
 from tamis.evaluate.significance.pairs import BayesianSignedRank, Wilcoxon, bayesian_signed_rank, wilcoxon
 
 __all__ = [
-    "BayesianSignedRank",
-    "Friedman",
-    "Holm",
-    "Nemenyi",
-    "Wilcoxon",
-    "bayesian_signed_rank",
-    "critical_difference",
-    "friedman",
-    "holm",
-    "holm_adjust",
-    "mean_ranks",
-    "nemenyi",
-    "wilcoxon",
-]
+    "BayesianSignedRank", "Friedman", "Holm", "Nemenyi", "Wilcoxon", "bayesian_signed_rank", "critical_difference",
+    "friedman", "holm", "holm_adjust", "mean_ranks", "nemenyi", "wilcoxon",
+]  # fmt: skip

@@ -11,18 +11,6 @@ from tamis.learners.hoeffding.tree import HoeffdingAdaptiveTree, HoeffdingTree
 from tamis.learners.hoeffding.vfdr import VFDR, Literal, Rule
 
 __all__ = [
-    "CVFDT",
-    "VFDR",
-    "AdaptiveRandomForest",
-    "HoeffdingAdaptiveTree",
-    "HoeffdingTree",
-    "Literal",
-    "Node",
-    "OzaBoost",
-    "RandomRules",
-    "Rule",
-    "StreamingRandomPatches",
-    "StreamingStacking",
-    "export_text",
-    "plot_tree",
-]
+    "CVFDT", "VFDR", "AdaptiveRandomForest", "HoeffdingAdaptiveTree", "HoeffdingTree", "Literal", "Node", "OzaBoost",
+    "RandomRules", "Rule", "StreamingRandomPatches", "StreamingStacking", "export_text", "plot_tree",
+]  # fmt: skip

@@ -56,12 +56,8 @@ def _features(n: int, n_classes: int) -> Any:
     """Return the initial state of n features."""
     tables = np.full((n, _EDGES + 2, n_classes), 0.5)
     return (
-        np.zeros(n, np.int64),
-        np.full((n, _EDGES), np.inf),
-        np.zeros(n, bool),
-        tables,
-        np.zeros((n, n_classes)),
-    )
+        np.zeros(n, np.int64), np.full((n, _EDGES), np.inf), np.zeros(n, bool), tables, np.zeros((n, n_classes)),
+    )  # fmt: skip
 
 
 def watch(selected: list[int], X: Array, codes: Array, exact: Array, before: BayesWatch) -> BayesWatch:

@@ -218,15 +218,11 @@ class ColumnRanking(Result):
         """Return the result as plain values: the keys are in the table of JSON keys in the documentation."""
         first = {name: column[: self.top].tolist() for name, column in self.columns.items()}
         return {
-            "verdict": self.verdict(),
-            "remarks": [str(remark) for remark in self.remarks()],
-            "scores": self.scores,
-            "n_rows": self.n_rows,
-            "n_features": len(self.columns["feature"]),
-            "classes": self.classes,
+            "verdict": self.verdict(), "remarks": [str(remark) for remark in self.remarks()], "scores": self.scores,
+            "n_rows": self.n_rows, "n_features": len(self.columns["feature"]), "classes": self.classes,
             "seconds": self.seconds,
             "features": [dict(zip(first, row, strict=True)) for row in zip(*first.values(), strict=True)],
-        }
+        }  # fmt: skip
 
 
 def _bar(value: float, most: float) -> Meter:

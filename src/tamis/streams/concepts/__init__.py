@@ -7,17 +7,6 @@ from tamis.streams.concepts.random_regions import RandomRBF, RandomTree
 from tamis.streams.concepts.rules import BG1, BG2, BG3, STAGGER, AssetNegotiation
 
 __all__ = [
-    "BG1",
-    "BG2",
-    "BG3",
-    "SEA",
-    "STAGGER",
-    "Agrawal",
-    "AssetNegotiation",
-    "Concept",
-    "Feature",
-    "Hyperplane",
-    "LinearWindow",
-    "RandomRBF",
-    "RandomTree",
-]
+    "BG1", "BG2", "BG3", "SEA", "STAGGER", "Agrawal", "AssetNegotiation", "Concept", "Feature", "Hyperplane",
+    "LinearWindow", "RandomRBF", "RandomTree",
+]  # fmt: skip

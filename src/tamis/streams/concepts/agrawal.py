@@ -39,16 +39,10 @@ from tamis.streams.concepts.concept import Concept, Feature
 from tamis.streams.draws import Draws, Ranges
 
 _FEATURES = (
-    Feature("salary", 20e3, 150e3),
-    Feature("commission", 0.0, 75e3),
-    Feature("age", 20.0, 80.0),
-    Feature.nominal("elevel", 5),
-    Feature.nominal("car", 20),
-    Feature.nominal("zipcode", 9),
-    Feature("hvalue", 50e3, 1350e3),
-    Feature("hyears", 1.0, 30.0),
-    Feature("loan", 0.0, 500e3),
-)
+    Feature("salary", 20e3, 150e3), Feature("commission", 0.0, 75e3), Feature("age", 20.0, 80.0),
+    Feature.nominal("elevel", 5), Feature.nominal("car", 20), Feature.nominal("zipcode", 9),
+    Feature("hvalue", 50e3, 1350e3), Feature("hyears", 1.0, 30.0), Feature("loan", 0.0, 500e3),
+)  # fmt: skip
 _RELEVANT = (
     (2,), (0, 2), (2, 3), (0, 2, 3), (0, 2, 8), (0, 1, 2), (0, 1, 8), (0, 1, 3), (0, 1, 3, 8), (0, 1, 3, 6, 7),
 )  # fmt: skip

@@ -7,9 +7,9 @@
     OMP_NUM_THREADS=1 python experiments/watch_nulls.py --ablate 6
 
 A logistic regression is fitted on the first 1,500 rows and the others are watched in batches of 100. The label depends
-on the first two of ten columns, whose course is: independent; AR(1) with phi = .9 and .99; lots of 200 rows with values
-of their own, of a fixed or geometric length; fractional noise (d = .4); a daily and weekly calendar, whose season is
-known (168 rows) or not; log-normal volatility; t with 1.5 degrees of freedom; and episodes of missing values.
+on the first two of ten columns, whose course is: independent; AR(1) with phi = .9, .99 and .995; lots of 200 rows with
+values of their own, of a fixed or geometric length; fractional noise (d = .4); a daily and weekly calendar, whose
+season is known (168 rows) or not; log-normal volatility; t with 1.5 degrees of freedom; and episodes of missing values.
 
 The table is the number of alarms of each rule per 100,000 rows, and the simulation error of their sum (one standard
 error of a Poisson count). With --cost: microseconds of a row and megabytes of the saved watch along a stream of 30
@@ -83,6 +83,7 @@ STREAMS: dict[str, Callable[[Rng, int], np.ndarray]] = {
     "volatility": lambda rng, n: ar(rng, n, 0.9) * np.exp(ar(rng, n, 0.99)),
     "t(1.5)": lambda rng, n: rng.standard_t(1.5, size=(n, D)),
     "missing": missing,
+    "AR .995": lambda rng, n: ar(rng, n, 0.995),
 }
 
 

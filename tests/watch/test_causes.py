@@ -90,6 +90,18 @@ def test_more_noise_in_the_labels_names_no_feature():
         assert not watch._lost.lost.any()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", [1.0, 0.4])
+def test_an_old_relation_to_an_ignored_feature_and_blunt_forecasts_hide_no_noise(scale):
+    X = np.random.default_rng(12).normal(size=(7000, 4))
+    y = labels(Model([2.4, 2.0, 1.6, 1.0]), X, 13)
+    y = np.where((np.arange(7000) >= 4000) & (np.random.default_rng(14).random(7000) < 0.1), 1 - y, y)
+    watch, causes = Watch(Model(scale * np.array([2.0, 1.7, 1.4, 0.0]))), []
+    for i in range(0, 7000, 100):
+        causes += [one["cause"] for one in watch.update(X[i : i + 100], y=y[i : i + 100]) if one["cause"]]
+    assert set(causes) == {"labels got noisier"}
+
+
 def test_a_new_model_is_tested_afresh_and_a_saved_state_continues():
     model = Model([2.0, 1.5])
     X = np.random.default_rng(5).normal(size=(3000, 2))

@@ -5,6 +5,7 @@ import pytest
 
 import tamis
 from tamis.watch import InputDrift
+from tamis.watch.long_run import LongRunVariance
 from tests.twins import input_drift as twin
 
 
@@ -197,3 +198,23 @@ def test_a_known_season_is_no_drift(rng):
     assert found["drift"][1] > 0.2
     with pytest.raises(ValueError, match="season"):
         InputDrift(season=1)
+
+
+def test_the_variance_of_long_memory_grows_with_the_blocks(rng):
+    k = np.arange(1, 4000)
+    weights = np.append(1.0, np.cumprod((k - 0.6) / k))  # ARFIMA(0, .4, 0)
+    long = [np.convolve(rng.normal(size=20_000), weights, "valid") for _ in range(4)]
+    series = LongRunVariance(8)
+    series.update(np.column_stack([*long, autoregressive(rng, len(long[0]), 0.9, 4)]))
+    series.estimate(at_once=True)
+    assert 0.5 < np.median(series.growth[:4]) < 1.1
+    assert (np.abs(series.growth[4:]) < 0.5).all()
+
+
+def test_windows_of_few_independent_rows_have_no_drift(rng):
+    drift = InputDrift(reference=2000, half_life=20)
+    X = np.repeat(rng.normal(size=(80, 2)), 50, axis=0)  # windows of at most 460 rows, or nine lots
+    drift.update(X)
+    drift.update(X + 5.0)
+    assert (drift.measures()["psi"] > 1.0).all()
+    assert (drift.measures()["drift"] == 0.0).all()

@@ -391,3 +391,16 @@ def test_pending_rows_that_no_watch_saved_are_rejected(name, value):
     setattr(watch._pending, name, value)
     with pytest.raises(CheckpointError):
         tamis.loads(tamis.dumps(watch))
+
+
+@pytest.mark.slow
+def test_the_state_is_bounded(rng):
+    X = rng.normal(size=(60_000, 10))
+    y = (X[:, 0] + X[:, 1] + rng.logistic(size=len(X)) > 0).astype(int)
+    watch, sizes = Watch(LogisticRegression().fit(X[:1000], y[:1000])), []
+    for start in range(0, len(X), 500):
+        watch.update(X[start : start + 500], y=y[start : start + 500])
+        if start + 500 in (5000, 20_000, 60_000):
+            sizes.append(len(tamis.dumps(watch)))
+    assert sizes[1] < 1.6 * sizes[0]  # quantile summaries and the rows of a run are not full after 5,000 rows
+    assert sizes[2] < 1.15 * sizes[1]  # logarithmic, within the summaries

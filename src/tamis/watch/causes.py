@@ -19,11 +19,13 @@ second of them is kept and further ones are awaited, of which every second, four
 
 A feature is tested if l_j is significantly negative on these first rows (below -3 standard errors). A change is
 detected if the mean of a group exceeds `n_rows` times the number of groups, and its run has an effective number of 20
-independent rows. The cause is then the one with a probability of .98 (:func:`tamis.watch.hypotheses.explanations`),
-given the rows of the shortest and of the longest run of the alternatives that have half the evidence, either of which
-may begin with the change. A cause other than a lost feature needs 100 rows, since several may come together. Without
-such a cause, a tenth of the run is awaited, and after 1,000 rows the most probable cause is named; of rows that depend
-on one another, if it has a probability of .9.
+independent rows. The cause is then the one with a probability of .99 (:func:`tamis.watch.hypotheses.explanations`), or
+.98 twice in succession for a lost feature, given the rows of the shortest and of the longest run of the alternatives
+that have half the evidence, either of which may begin with the change. A cause other than a lost feature needs 100
+rows, since several may come together, and noise or calibration 200. Without such a cause, a tenth of the run is
+awaited, whatever the tests are, and the runs at the alarm are prolonged; after 1,000 rows the most probable cause is
+named, if it has a probability of .9 with fewer than 100 independent rows. If it is most probable that nothing has
+changed, the runs begin again.
 
 After a lost feature, the test pauses until the reverse test (of -l_j) finds the feature relevant again, or the model
 changes. After another cause, the test is calibrated on the rows since the change, at least 100, and again when there
@@ -45,12 +47,14 @@ from scipy.special import logsumexp
 
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
-from tamis._validation import Array, Floats, Mask, encode_labels
+from tamis._validation import Array, Floats, Ints, Mask, encode_labels
 from tamis.dependence.autocorrelation import SERIES_SIZE, SIGNIFICANT, add_values, variance_inflation
 from tamis.importance.predictions import outputs
 from tamis.watch.calibration import find_exponents
 from tamis.watch.hypotheses import (
     STALE,
+    WEAKENING,
+    RefinedForecast,
     calibrate,
     explanations,
     forecast,
@@ -67,13 +71,18 @@ _MOST_FEATURES = 5
 _LEAST_USED = 0.05  # reliance of a feature that the model uses, relative to the largest one
 _N_DONORS = 4
 _STORED = 100
-_FLOOR = 0.01  # mixed into the probabilities of an explanation
 _KEPT = 1000  # rows that an explanation may use, and that are awaited; fewer of wide rows
 _CLIP, _SHORTEST = 2.5, 20
 _FEWEST = 100  # rows of a cause other than a lost feature, and of a first calibration after it
+_FEWEST_ALIKE = 200  # of noise and calibration, which a few improbable labels do not distinguish
 _READ_EVERY = 32  # values after which an inflation is read again
+_NO_CHANGE = -2
 _AGAIN = 10  # least rows between two attempts to find the cause
-_SURE, _ALMOST_SURE = 0.98, 0.9  # probability of a cause that is named, at once and after many dependent rows
+_SURE_OF_LOSS, _TWICE = (
+    0.995,
+    0.98,
+)  # probability of a loss that is named, and of one that must be found twice
+_SURE, _ALMOST_SURE = 0.99, 0.9  # probability of a cause that is named, at once and after many dependent rows
 _INDEPENDENT = 30  # rows of the reference by which the relation to an unused feature is known
 _FEWEST_INDEPENDENT = 25  # rows of a reference
 _MOST_OUTSIDE = 200  # unused features whose relation to the label is tested
@@ -156,11 +165,13 @@ class CauseTest(ThreadSafe):
         "lost (j) bool  _n_labelled in [0, inf)  _stored (s, j) float  _features (f) int64 in [0, j)"
         "  _reference (r, g, c) float  _reference_rows (r, j) float  _target (r) float  _phase in [0, 3)"
         "  _stride in [1, 2**62)  _offset in [0, 2**62)  _n_tested in [0, 2**62)"
-        "  _outside? (its own)  _shortest in [1, inf)  _shares (k) float  _calibration (a, d) float"
+        "  _outside? (its own)  _refined? (its own)  _shortest in [1, inf)  _shares (k) float"
+        "  _calibration (a, d) float"
         "  _theta (h) float in (0, 1.5]  _group (h) int64 in [0, t)  _tested (t) bool  _level (h) float in [-inf, inf]"
         "  _total (h) float in [-inf, inf]  _age (h) int64 in [0, inf)"
         f"  _series (h, {SERIES_SIZE}) float"
-        "  _inflation (h) float in [1, inf)  _back float in [-inf, inf]  _awaited in [0, inf)  _before (2, f) float"
+        "  _inflation (h) float in [1, inf)  _back float in [-inf, inf]  _awaited in [0, inf)"
+        "  _due in [0, 2**62)  _suspect in [-1, j)  _runs (2) int64 in [0, 2**62)  _before (2, f) float"
         "  _rows (w, j) float in (-inf, inf) or nan fixed  _given (w, x, z) float fixed  _labels (w) float fixed"
     )
 
@@ -177,6 +188,7 @@ class CauseTest(ThreadSafe):
         self._before: Floats = np.empty((2, 0))
         self._shortest, self._inflation = _SHORTEST, np.empty(0)
         self._outside: OutsideRatios | None = None
+        self._refined: RefinedForecast | None = None
         self._stride, self._n_tested = 1, 0  # every how many rows one is stored
         self.restart()
 
@@ -197,12 +209,17 @@ class CauseTest(ThreadSafe):
         self._target: Floats = np.empty(0)
         self._offset = 0  # rows before the next one of the reference
 
-    def _reset_runs(self) -> None:
+    def _start_runs(self) -> None:
         h = len(self._theta)
         self._level, self._total = np.full(h, -700.0), np.zeros(h)
         self._age = np.zeros(h, dtype=np.int64)
+        # Rows since an alarm whose cause is not known yet, those until it is sought again, and the runs at the alarm.
+        self._suspect = -1
+        self._awaited, self._due, self._runs = 0, 0, np.zeros(2, dtype=np.int64)
+
+    def _reset_runs(self) -> None:
+        self._start_runs()
         self._back = -math.inf  # log R of the reverse test
-        self._awaited = 0  # rows since an alarm whose cause is not known yet
         self._rows: Floats = np.empty((0, self._stored.shape[1]))
         self._given: Floats = np.empty((0, 0, 0))
         self._labels: Floats = np.empty(0)
@@ -272,6 +289,8 @@ class CauseTest(ThreadSafe):
             is_known = np.array([k >= 0 for k in at], dtype=bool)
             self._tested = np.append(self._tested[place] & is_known, self._tested[n_old:])
             self._calibration = self._calibration[np.append(0, 1 + place)]
+            if self._refined is not None:
+                self._refined.select(place, features)
         self._before = np.full((2, len(features)), np.nan)
         self._features = features
         self.lost = self.lost & np.isin(np.arange(len(self.lost)), features)
@@ -363,6 +382,10 @@ class CauseTest(ThreadSafe):
             return lost
         inflation = variance_inflation(centred)
         self._calibration, self._shares = calibration, shares
+        self._refined = RefinedForecast(
+            self._reference, self._target, calibration, shares, self._features, used, self._reference_rows,
+            float(inflation.max()),
+        )  # fmt: skip
         if is_final or self._outside is None:
             columns = np.flatnonzero(~used)[:_MOST_OUTSIDE].astype(np.int64)
             z = self._reference_rows[:, columns]
@@ -391,7 +414,10 @@ class CauseTest(ThreadSafe):
             self._shortest = math.ceil(_SHORTEST * float(np.median(self._inflation[:n_own])))
             of_features = own[:, :f]
             error = of_features.std(axis=0) * math.sqrt(float(np.median(inflation)) / len(own))
-            before, self._before = self._before, np.array([-of_features.mean(axis=0), 2.0 * error])
+            refined = self._refined.forecast(self._reference, shares, self._reference_rows)
+            gains = -log_ratios(refined, self._target, self._refined.calibration, shares)[:, :f]
+            half = gains.std(axis=0) * math.sqrt(float(np.median(inflation)) / len(own))
+            before, self._before = self._before, np.array([gains.mean(axis=0), 2.0 * half])
             if self._is_second:  # a second change in the rows after another cause
                 lost = self._lost_between(before)
             self._tested = np.concatenate(
@@ -465,33 +491,21 @@ class CauseTest(ThreadSafe):
             if len(held):
                 at = self._wait(raw, theta, at, limit, int(held[0]))
                 continue
-            row, _ = _advance(
-                raw, at, len(raw), theta, self._group, self._tested, limit, self._level, self._total, self._age,
-                self._shortest,
-            )  # fmt: skip
-            if row < 0:
+            at = self._next(raw, theta, at, limit)
+            if at < 0:
                 break
-            at = row + 1
-            # The runs of the alternatives that have half the evidence; those of unused features, if no others have.
-            has_evidence = self._level > 0.5 * limit
-            if (has_evidence & of_model).any():
-                has_evidence &= of_model
-            longest = max(most * self._stride, self._shortest)
-            ages = np.clip(self._age[has_evidence], self._shortest, longest)
-            ages = ages if len(ages) else np.array([self._shortest])
+            ages = self._ages(limit, of_model, most)
             last = n_before + int(np.searchsorted(kept, at))
-            lengths = sorted({math.ceil(age / self._stride) for age in (int(ages.min()), int(ages.max()))})
+            lengths = sorted({math.ceil(age / self._stride) for age in ages.tolist()})
             runs = [slice(max(0, last - length), last) for length in lengths]
             of_stored = max(1.0, inflation / self._stride)
             is_long = self._awaited >= most * self._stride
             j = self._explain(runs, used, names, of_stored, is_long=is_long)
-            if j is None:  # further rows are awaited
-                stop = min(len(raw), at + max(_AGAIN, int(ages.max()) // 10))
-                self._awaited += stop - row
-                _advance(
-                    raw, at, stop, theta, self._group, self._tested, math.inf, self._level, self._total, self._age, 1
-                )  # fmt: skip
-                at = stop
+            if j is None:
+                self._due = max(_AGAIN, int(ages.max()) // 10)
+                continue
+            if j == _NO_CHANGE:
+                self._start_runs()
                 continue
             age = self._stride * (runs[0].stop - runs[0].start)
             if j >= 0:
@@ -518,22 +532,52 @@ class CauseTest(ThreadSafe):
             setattr(self, name, getattr(self, name)[-most:])
         return lost, len(raw)
 
+    def _next(self, raw: Floats, theta: Floats, at: int, limit: float) -> int:
+        """Run the tests from a row on; return the row after which a cause is sought, or -1."""
+        if not self._due:
+            return _advance(
+                raw, at, len(raw), theta, self._group, self._tested, limit, self._level, self._total, self._age,
+                self._shortest,
+            )[0] + 1 or -1  # fmt: skip
+        stop = min(len(raw), at + self._due)
+        _advance(
+            raw, at, stop, theta, self._group, self._tested, math.inf, self._level, self._total, self._age, 1
+        )  # fmt: skip
+        self._due, self._awaited = self._due - stop + at, self._awaited + stop - at
+        return -1 if self._due else stop
+
+    def _ages(self, limit: float, of_model: Mask, most: int) -> Ints:
+        """Return the rows of the runs in which a change may have begun.
+
+        Those of the alternatives that have half the evidence; of unused features, if no others have. The runs at the
+        alarm are prolonged, since the change may be older than a run that has begun again.
+        """
+        has_evidence = self._level > 0.5 * limit
+        if (has_evidence & of_model).any():
+            has_evidence &= of_model
+        ages = self._age[has_evidence]
+        if not self._awaited:
+            self._runs = np.array([ages.min(), ages.max()])
+        ages = np.append(self._runs + self._awaited, [ages.min(), ages.max()] if len(ages) else [])
+        return np.clip(ages.astype(np.int64), self._shortest, max(most * self._stride, self._shortest))
+
     def _explain(
         self, runs: list[slice], used: Mask, names: list[str], inflation: float, *, is_long: bool
     ) -> int | None:
-        """Name the cause of a change in stored rows: return the lost feature, -1 if there is none, or None.
+        """Name the cause of a change in stored rows: return the lost feature, -1 if there is none, -2 if
+        nothing has changed, or None.
 
         The change may have come before any of the runs; rows before it have the forecast of the model.
         """
         found = []
+        assert self._refined is not None
         for rows in runs:
-            calibrated = forecast(
-                self._given[runs[-1].start : rows.stop], self._calibration, self._shares, _FLOOR
-            )
+            every = slice(runs[-1].start, rows.stop)
+            calibrated = self._refined.forecast(self._given[every], self._shares, self._rows[every])
             n = rows.start - runs[-1].start
             before = null_score(calibrated[:n], self._labels[runs[-1].start : rows.start], inflation)
             found += [(one._replace(score=one.score + before), rows) for one in explanations(
-                calibrated[n:], self._labels[rows], self._calibration, self._shares, self._features,
+                calibrated[n:], self._labels[rows], self._refined.calibration, self._shares, self._features,
                 self._tested[: len(self._features)], used, self._rows[rows], names, inflation,
             )]  # fmt: skip
         score = np.array([one.score for one, _ in found])
@@ -542,17 +586,26 @@ class CauseTest(ThreadSafe):
             key = (STALE, one.lost) if one.lost >= 0 else (one.cause, -1)
             weight[key] = weight.get(key, 0.0) + value
         named = max(weight, key=lambda one: weight[one])
-        if weight[named] < _SURE:
+        if weight["", -1] >= (1.0 - _ALMOST_SURE if is_long else _SURE):
+            return _NO_CHANGE
+        enough = _SURE
+        if named[0] == STALE:
+            enough = _TWICE if self._suspect == named[1] else _SURE_OF_LOSS
+        self._suspect = named[1] if weight[named] >= _TWICE else -1
+        if weight[named] < enough:
             if not is_long:
                 return None
             # Rows that depend on one another differ in more than the causes do: the test is calibrated again.
-            if weight[named] < (0.5 if inflation == 1.0 else _ALMOST_SURE):
+            if weight[named] < (
+                0.5 if runs[-1].stop - runs[-1].start >= _FEWEST * inflation else _ALMOST_SURE
+            ):
                 return -1
         best, rows = max(
             (pair for pair in found if named in ((pair[0].cause, pair[0].lost), (STALE, pair[0].lost))),
             key=lambda pair: (pair[0].cause == named[0], pair[0].score),
         )
-        if named[0] != STALE and rows.stop - rows.start < _FEWEST:
+        fewest = 1 if named[0] == STALE else _FEWEST_ALIKE if named[0] in WEAKENING[:2] else _FEWEST
+        if rows.stop - rows.start < fewest:
             return None
         said = best.evidence
         if named[0] == STALE:

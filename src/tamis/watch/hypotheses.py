@@ -11,6 +11,9 @@ a t distribution with 4 degrees of freedom around the predicted number. Each cau
                                                 that the model does not use, or its absolute value; the forecast + w s
     the effect of a feature changed             the same, with a feature that the model uses, and its part of log p
 
+The comparison uses forecasts refined by what the reference rows show (:class:`RefinedForecast`); "nothing has changed"
+is one of the explanations, with deviations of .03 of all parameters.
+
 With fixed parameters, :func:`log_ratios` are the increments of sequential tests (:mod:`tamis.watch.causes`).
 
 :func:`explanations` compares the causes on the rows after a change by their evidence, the likelihood averaged over
@@ -34,6 +37,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import log_softmax, logsumexp, softmax
 
+from tamis._guard import ThreadSafe
 from tamis._validation import Floats, Ints, Mask
 from tamis.watch.calibration import fit_calibration, recalibrate
 
@@ -51,15 +55,18 @@ _MOST_SCORES = 3
 _MOST_PARTS = 5  # features of an unknown model that may have lost their relevance
 _RATES = np.arange(1, 25) / 25  # of labels that are independent of the rows, and their prior weights
 _OF_RATES = (1.0 - _RATES) ** 2 / np.sum((1.0 - _RATES) ** 2)
-_SMALL, _LARGE, _SLOPE_SIZE = 0.1, 1.0, 0.5  # standard deviations of parameters
+_TINY, _SMALL, _LARGE, _SLOPE_SIZE = 0.03, 0.1, 1.0, 0.5  # standard deviations of parameters
 _OF_MEDIAN = 1.36  # n times the variance of the logarithm of a median absolute error
+_MOST_MISSED = 10  # scores of unused features whose relation is known from the reference
+_SIZES = (0.0, 0.1, 0.3, 1.0)  # standard deviations of missed effects
+_FLOOR = 0.003  # mixed into the probabilities of an explanation; rare labels tell noise from calibration
 _RARE, _SELDOM = 2.0, math.log(3.0)  # log-odds against less frequent causes
 
 
 class Explanation(NamedTuple):
     """How well a cause fits the rows after a change."""
 
-    cause: str
+    cause: str  # empty if nothing has changed
     feature: int  # -1 if the cause names none
     score: float  # log-likelihood minus its penalty
     evidence: str
@@ -201,7 +208,7 @@ class _Labels(_Target):
                 break
         value = float(self.values(offset + F @ w).sum()) / self.inflation
         value -= 0.5 * float(w @ w) + 0.5 * float(np.linalg.slogdet(H)[1])
-        return value, w * sizes, np.sqrt(np.diag(np.linalg.inv(H))) * sizes
+        return value, w * sizes, np.sqrt(np.maximum(np.diag(np.linalg.inv(H)), 0.0)) * sizes
 
     def noise(self) -> list[tuple[float, Floats, str]]:
         """Return forecasts of noisier labels: what their evidence lacks, the forecast, and a sentence."""
@@ -258,11 +265,12 @@ class _Numbers(_Target):
         """Return the log-evidence of normal errors, as that of labels; the logarithm of their scale is normal, too."""
         F, rest = (columns * sizes[:, None, None])[:, :, 0].T, self.residuals(offset)[:, 0]
         w: Floats = np.zeros(F.shape[1])
-        variance = max(float(np.mean(rest**2)), 1e-300)
+        least = max(1e-12 * self.unit**2, 1e-300)
+        variance = max(float(np.mean(rest**2)), least)
         for _ in range(10):
             H = F.T @ F / (variance * self.inflation) + np.eye(len(w))
             w = np.asarray(np.linalg.solve(H, F.T @ rest / (variance * self.inflation)), np.float64)
-            before, variance = variance, max(float(np.mean((rest - F @ w) ** 2)), 1e-300)
+            before, variance = variance, max(float(np.mean((rest - F @ w) ** 2)), least)
             if abs(before - variance) < 1e-4 * variance:
                 break
         value = -0.5 * len(rest) * math.log(variance) / self.inflation
@@ -270,7 +278,7 @@ class _Numbers(_Target):
         ratio = math.log(max(float(np.median(np.abs(rest - F @ w))) / _MEDIAN, 1e-300) / self.unit)
         spread = scale**2 + _OF_MEDIAN * self.inflation / len(rest)
         value -= 0.5 * (ratio**2 / spread + math.log(spread))
-        return value, w * sizes, np.sqrt(np.diag(np.linalg.inv(H))) * sizes
+        return value, w * sizes, np.sqrt(np.maximum(np.diag(np.linalg.inv(H)), 0.0)) * sizes
 
     def noise(self) -> list[tuple[float, Floats, str]]:
         """Return forecasts of noisier labels: what their evidence lacks, the forecast, and a sentence."""
@@ -309,7 +317,9 @@ def _smoothed(differences: Floats, x: Floats) -> Floats:
     return np.asarray(smooth - smooth.mean(axis=0))
 
 
-def _candidates(X: Floats, residuals: Floats, allowed: Mask) -> list[tuple[int, Floats]]:
+def _candidates(
+    X: Floats, residuals: Floats, allowed: Mask, most: int = _MOST_SCORES
+) -> list[tuple[int, Floats]]:
     """Return the columns, or their absolute values, with the strongest relation to the residuals (n, c)."""
     z = _standardized(X)
     tails = np.abs(z) - np.abs(z).mean(axis=0)
@@ -317,9 +327,89 @@ def _candidates(X: Floats, residuals: Floats, allowed: Mask) -> list[tuple[int, 
     for scores in (z, tails):
         error = np.sqrt(np.maximum((scores**2).T @ (residuals**2), 1e-12))
         strength = np.where(allowed, ((scores.T @ residuals / error) ** 2).sum(axis=1), 0.0)
-        best = np.argsort(-strength, kind="stable")[:_MOST_SCORES]
+        best = np.argsort(-strength, kind="stable")[:most]
         found += [(int(j), scores[:, j]) for j in best if strength[j] > 4.0]
     return found
+
+
+class RefinedForecast(ThreadSafe):
+    """The forecast of a model, with what the reference rows show of effects that the model has missed.
+
+    Without them, an old relation to an ignored feature looks new, and forecasts that are rarely near 0 or 1 do not
+    distinguish noise from another calibration. The log-odds are a linear function of those of the forecast and of the
+    scores of a few features, whose coefficients have a normal prior; its size is that with the largest evidence. A
+    forecast without a feature lacks its scores, too.
+
+    Parameters
+    ----------
+    outputs : ndarray of shape (n, 1 + f, c)
+        The predictions of the reference rows.
+    target, calibration, shares : ndarray
+    features : ndarray of shape (f,)
+    used : ndarray of shape (n_columns,), bool
+    X : ndarray of shape (n, n_columns)
+    inflation : float
+        Rows per independent row.
+    """
+
+    _shapes = (
+        "_columns (m) int64 in [0, 2**31)  _features (f) int64 in [0, 2**31)  _at (2, m) float  _first (a, d) float"
+        "  _effects (c, o) float  calibration (a, d) float"
+    )
+
+    def __init__(
+        self, outputs: Floats, target: Floats, calibration: Floats, shares: Floats, features: Ints, used: Mask,
+        X: Floats, inflation: float,
+    ) -> None:  # fmt: skip
+        n_outputs = outputs.shape[2]
+        given = forecast(outputs, calibration, shares, _FLOOR)
+        of = _likelihood(given, target, calibration, shares, inflation)
+        own, one = of.outputs[:, 0], of.of_score(np.ones(len(given)))
+        missed = [j for j, _ in _candidates(X, of.residuals(own), ~used, _MOST_MISSED)]
+        self._columns = np.unique(np.append(features, missed).astype(np.int64))
+        self._features, self._first = features.copy(), calibration.copy()
+        known = np.ma.masked_invalid(X[:, self._columns])
+        spread = known.std(axis=0).filled(0.0)
+        self._at = np.array([known.mean(axis=0).filled(0.0), np.where(spread > 0.0, spread, np.inf)])
+        columns = [of.column(own)[None], one, *(of.of_score(score) for score in self._scores(X).T)]
+        is_effect = np.arange(sum(map(len, columns))) > len(one)
+        _, w, _ = max(
+            (of.evidence(own, np.concatenate(columns), np.where(is_effect, size, _LARGE), _LARGE) for size in _SIZES),
+            key=lambda found: found[0],
+        )  # fmt: skip
+        effects = of.unit * w[is_effect].reshape(-1, len(one)) @ of.shifts[:, :n_outputs]
+        self._effects = np.ascontiguousarray(np.column_stack([np.full(n_outputs, 1.0 + w[0]), effects.T]))
+        self.calibration, _ = calibrate(self._refined(outputs, X), target)
+
+    def select(self, place: Ints, features: Ints) -> None:
+        """Use the calibrations without other features, those at `place`."""
+        at = np.append(0, 1 + place)
+        self._features, self._first, self.calibration = features.copy(), self._first[at], self.calibration[at]
+
+    def _scores(self, X: Floats) -> Floats:
+        z = np.clip(np.nan_to_num((X[:, self._columns] - self._at[0]) / self._at[1]), -5.0, 5.0)
+        return np.column_stack([z, np.abs(z) - 0.8])
+
+    def _refined(self, outputs: Floats, X: Floats) -> Floats:
+        n_outputs, scores, of = outputs.shape[2], self._scores(X), np.tile(self._columns, 2)
+        parts = [(scores * (of != j)) @ self._effects[:, 1:].T for j in (-1, *self._features)]
+        if n_outputs == 1:
+            values = forecast(outputs, self._first, np.empty(0))
+            return np.asarray(self._effects[:, 0] * values + np.stack(parts, axis=1))
+        values = np.log(np.maximum(recalibrate(outputs, self._first), 1e-3))
+        return np.asarray(softmax(self._effects[:, 0] * values + np.stack(parts, axis=1), axis=2))
+
+    def forecast(self, outputs: Floats, shares: Floats, X: Floats) -> Floats:
+        """Return the forecasts of rows, as :func:`forecast`."""
+        return forecast(self._refined(outputs, X), self.calibration, shares, _FLOOR)
+
+
+def _likelihood(
+    given: Floats, target: Floats, calibration: Floats, shares: Floats, inflation: float
+) -> _Labels | _Numbers:
+    if given.shape[2] == 1:
+        return _Numbers(given, target, calibration, inflation)
+    return _Labels(given, target, shares, inflation)
 
 
 def explanations(
@@ -331,7 +421,7 @@ def explanations(
     Parameters
     ----------
     given : ndarray of shape (n, 1 + f, c)
-        Calibrated forecasts, and those without each feature.
+        Refined forecasts, and those without each feature.
     target : ndarray of shape (n,)
     calibration, shares : ndarray
     features : ndarray of shape (f,)
@@ -347,12 +437,7 @@ def explanations(
     if not len(features):
         given, calibration, features = _without_each(given, calibration, used, X)
         tested = np.ones(len(features), dtype=bool)
-    of: _Labels | _Numbers
-    of = (
-        _Numbers(given, target, calibration, inflation)
-        if given.shape[2] == 1
-        else _Labels(given, target, shares, inflation)
-    )
+    of = _likelihood(given, target, calibration, shares, inflation)
     own, chosen = of.outputs[:, 0], np.flatnonzero(tested).tolist()
     raw = {k: own - of.outputs[:, 1 + k] for k in chosen}
     parts = {k: _smoothed(raw[k], X[:, features[k]]) for k in chosen}
@@ -361,18 +446,19 @@ def explanations(
 
     def fit(
         offset: Floats, *more: Floats, slope: float = _SMALL, shifts: float = _SMALL, scale: float = _SMALL,
-        without: int = -1,
+        without: int = -1, small: float = _SMALL,
     ) -> tuple[float, Floats, Floats]:  # fmt: skip
         """Return the evidence, and the coefficients and errors of slope, shifts and further columns."""
         nuisance = [parts[k] for k in chosen if k != without]
         columns = np.stack([of.column(offset), *shift, *more, *nuisance])
-        sizes = np.array([slope, *[shifts] * m, *[_LARGE] * len(more), *[_SMALL] * len(nuisance)])
+        sizes = np.array([slope, *[shifts] * m, *[_LARGE] * len(more), *[small] * len(nuisance)])
         return of.evidence(offset, columns, sizes, scale)
 
     found = [
         Explanation(NOISE, -1, fit(offset, scale=_LARGE)[0] + value, said)
         for value, offset, said in of.noise()
     ]
+    found.append(Explanation("", -1, fit(own, slope=_TINY, shifts=_TINY, scale=_TINY, small=_TINY)[0], ""))
     value, w, error = fit(own, slope=_SLOPE_SIZE)
     found.append(Explanation(CALIBRATION, -1, value - _SELDOM, of.said_calibration(w[0], 2.0 * error[0])))
     value, w, error = fit(own, shifts=_LARGE)

@@ -18,7 +18,9 @@ numbers of rows n_r and n_c,
     |mean_c - mean_r| > t sqrt(V (1 / n_r + 1 / n_c)),                                                        (1)
 
 with t the two-sided quantile of Student's t at a level of 1e-4 / n_features. V is estimated from blocks
-(:mod:`tamis.watch.long_run`), and t has the degrees of freedom of the estimate. If V is undetermined, so is the drift.
+(:mod:`tamis.watch.long_run`), and t has the degrees of freedom of the estimate. If V is undetermined, or still grows
+with the length of the blocks at a rate above .5, or if a window counts as fewer than 20 independent rows, so is the
+drift.
 The windows have the half-lives `half_life` and 8 times as much; the drift is the PSI in the shortest significant one.
 
 Where the reference contains fewer than 50 times as many rows as V exceeds the variance of a row, it is extended, to at
@@ -47,6 +49,8 @@ _WINDOWS = np.array([1.0, 1.0, 8.0])
 _MOST_PHASES = 24
 _LEVEL = 1e-4
 _FEWEST = 50  # weight of the recent rows
+_FEWEST_INDEPENDENT = 20.0  # effective rows of a window
+_MOST_GROWTH = 0.5  # of a variance with the length of the blocks; beyond, no block is long enough
 _INDEPENDENT, _EXTENDED = (
     50.0,
     20,
@@ -153,6 +157,7 @@ class InputDrift(ThreadSafe):
         self.n_bins, self.half_life, self.season = int(n_bins), float(half_life), season
         self.reference = max(int(reference), 2 * int(season or 0))
         self.categorical = [int(j) for j in categorical]
+        self.most_growth = _MOST_GROWTH
         self._n_seen = 0
         self._rows: Floats = np.empty((0, 0))
         # Once the reference is complete:
@@ -428,12 +433,17 @@ class InputDrift(ThreadSafe):
         square = np.einsum("kjb,swjb->swkj", self._scores**2, share)
         of_rows = np.maximum(square - mean**2, 0.0).max(axis=0)  # a score that was constant has no variance
         assert self._long_run is not None
-        V = self._long_run.variance.reshape(self._centres.shape[1:])
+        V = np.where(self._long_run.growth > self.most_growth, np.nan, self._long_run.variance)
+        V = V.reshape(self._centres.shape[1:])
         freedom = self._long_run.freedom.reshape(V.shape)
         t = scipy.special.stdtrit(np.maximum(freedom, 1.0), 1.0 - 0.5 * _LEVEL / max(len(self._edges), 1))
-        bound = t * np.sqrt(np.maximum(V, of_rows) * error[:, None])
+        V = np.maximum(V, of_rows)
+        bound = t * np.sqrt(V * error[:, None])
         change = mean[1] - mean[0]
         enough = (total >= min(_FEWEST, self.half_life))[:, None] & ~self._is_open
+        # The mean of few independent values, most of which are small, as of error rates of lots, is far from normal.
+        squares = np.maximum(self._weights[:, :, 0], 1e-300)
+        enough = enough & ((total**2 / squares)[:, None] * of_rows >= _FEWEST_INDEPENDENT * V)
         return np.asarray((np.abs(change) > bound) & enough), change  # NaN is not significant
 
 

@@ -7,6 +7,9 @@ largest value from the length on at which they no longer increase significantly
 standard errors. It has as many degrees of freedom as there are pairs of blocks of twice that length, and is
 undetermined (NaN) with fewer than eight.
 
+Under long memory, the variance grows with the length of the blocks at a constant rate, and no length is the last at
+which it does. The growth is the slope of its logarithm over the last four lengths with eight pairs or more.
+
 The estimate in use is of the rows until one to two times `every` rows ago, since a shift increases it all the same.
 
 Allan: Statistics of atomic frequency standards, Proceedings of the IEEE 54(2), 1966.
@@ -23,6 +26,7 @@ from tamis.dependence.autocorrelation import SIGNIFICANT, block_ratios, flat_lev
 
 _LEVELS = 16  # block lengths: 1, 2, ..., 32,768
 _FEWEST_PAIRS = 8
+_LEVELS_OF_GROWTH = 4
 _FEWEST_BLOCKS = 8  # of a length from which a curve is extrapolated
 
 
@@ -56,6 +60,8 @@ class LongRunVariance(ThreadSafe):
         The variance of single values, from neighbouring ones.
     variance, freedom : ndarray of shape (m,)
         The long-run variance in use, NaN if undetermined, and its degrees of freedom.
+    growth : ndarray of shape (m,)
+        Doublings of the variance per doubling of the length of the longest blocks: 2 d for a fractional order d.
 
     Examples
     --------
@@ -71,15 +77,15 @@ class LongRunVariance(ThreadSafe):
 
     _shapes = (
         "_n in [0, 2**62)  _pending (l, m) float  _squares (l, m) float in [0, inf)  of_row (m) float in [0, inf)"
-        "  _newest (2, m) float or nan  variance (m) float or nan  freedom (m) float"
+        "  _newest (3, m) float or nan  growth (m) float  variance (m) float or nan  freedom (m) float"
     )
 
     def __init__(self, n_series: int) -> None:
         self._n = 0
         self._pending, self._squares = np.zeros((_LEVELS, n_series)), np.zeros((_LEVELS, n_series))
-        self.of_row, self.freedom = np.zeros(n_series), np.zeros(n_series)
+        self.of_row, self.freedom, self.growth = np.zeros((3, n_series))
         self.variance = np.full(n_series, np.nan)
-        self._newest = np.array([self.variance, self.freedom])
+        self._newest = np.array([self.variance, self.freedom, self.growth])
 
     def update(self, values: Floats) -> None:
         """Add rows of shape (n, m)."""
@@ -91,7 +97,8 @@ class LongRunVariance(ThreadSafe):
         size = 2.0 ** np.arange(1, _LEVELS + 1)
         pairs = self._n // size
         n_levels = int(np.count_nonzero(pairs >= _FEWEST_PAIRS))
-        newest = np.array([np.full(len(self.variance), np.nan), np.zeros(len(self.variance))])
+        newest = np.zeros((3, len(self.variance)))
+        newest[0] = np.nan
         if n_levels:
             V = self._squares[:n_levels] / (pairs * size)[:n_levels, None]
             excess = (V - V[0]) * np.sqrt(pairs[:n_levels, None] / 2.0)
@@ -100,7 +107,12 @@ class LongRunVariance(ThreadSafe):
             newest[0, known] = np.where(np.arange(n_levels)[:, None] >= flat, V, 0.0).max(axis=0)[known]
             newest[1, known] = pairs[flat[known] + 1]
             self.of_row = V[0]
-        self.variance, self.freedom = (newest if at_once else self._newest).copy()
+            last = slice(max(n_levels - _LEVELS_OF_GROWTH, 0), n_levels)
+            weight = pairs[last]  # inversely proportional to the variance of a logarithm
+            place = np.arange(len(weight)) - np.average(np.arange(len(weight)), weights=weight)
+            logs = np.log2(np.maximum(V[last], 1e-300))
+            newest[2] = (weight * place) @ logs / max(weight @ place**2, 1e-300)
+        self.variance, self.freedom, self.growth = (newest if at_once else self._newest).copy()
         self._newest = newest
 
 

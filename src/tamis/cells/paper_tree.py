@@ -262,15 +262,12 @@ class PaperTree(Result):
                 )
                 first = [str(number[id(node)]), self._question(node), self._label(node.decision)]
                 right = "" if below.branches or self.model._is_regression else f"{self._right(below):.0%}"
-                rows.append(
-                    [
-                        *(first if k == 0 else [""] * 3), self._answer(node, k), leads, f"{len(below.rows):,}", right,
-                    ]
-                )  # fmt: skip
+                place = first if k == 0 else [""] * 3
+                rows.append([*place, self._answer(node, k), leads, f"{len(below.rows):,}", right])
         head = [
             ("n", "step"), ("", "acquire"), ("", "if unavailable"), ("", "answer"), ("", "then"), ("n", "records"),
+            ("n", "right"),
         ]  # fmt: skip
-        head.append(("n", "right"))
         return Table("Step by step", head, rows, is_main=True)
 
     def drawing(self) -> Diagram:

@@ -125,9 +125,8 @@ def _order_of_names(model: Any) -> None:
         return {name: row[name] for name in rng.permutation(list(row)).tolist()}
 
     other = [([rows[0], *map(shuffled, rows[1:])], y) for rows, y in batches]
-    _compare(
-        _learned(model, batches), _learned(model, other), batches[-1][0], "rows with other orders of names"
-    )
+    fitted = _learned(model, batches)
+    _compare(fitted, _learned(model, other), batches[-1][0], "rows with other orders of names")
 
 
 def _names_return(model: Any) -> None:
@@ -166,9 +165,8 @@ def _same_as_fixed_columns(model: Any) -> None:
         skip("what the method learns depends on the number of columns")
     batches = [*_batches(model)]
     wide = clone(model).set_params(max_columns=4 + (_N_BATCHES - 1) // 3)
-    _compare(
-        _learned(model, batches), _learned(wide, batches), batches[-1][0], "columns that came later", 1e-9
-    )
+    fitted = _learned(model, batches)
+    _compare(fitted, _learned(wide, batches), batches[-1][0], "columns that came later", 1e-9)
 
 
 def _rejected_batch(model: Any) -> None:

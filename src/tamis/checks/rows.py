@@ -387,15 +387,7 @@ def takes_frame(subject: RowSubject, library: str) -> None:
         )
     other = table(library, X[:, ::-1], NAMES[::-1])
     _refuses_frame(
-        subject,
-        selector,
-        frame,
-        other,
-        y,
-        "columns in another order",
-        NAMES[0],
-        NAMES[-1],
-        "order",
+        subject, selector, frame, other, y, "columns in another order", NAMES[0], NAMES[-1], "order"
     )
     other = table(library, X, [*NAMES[:-1], "new"])
     _refuses_frame(subject, selector, frame, other, y, "a column of another name", "new", NAMES[-1])

@@ -126,11 +126,8 @@ def _sample_weights(subject: Subject) -> None:
         rejects(lambda: subject.learn(subject.new(), X, y, np.ones(n)), "weights", "sample_weight")
         skip(f"the method does not support weights ({error})")
     subject.compare(model, subject.learned(), "every weight 1, and no weights", tolerance=_ROUNDING)
-    impossible = {
-        "too few": np.ones(n - 1),
-        "negative": np.r_[-1.0, np.ones(n - 1)],
-        "NaN": np.full(n, np.nan),
-    }
+    negative = np.r_[-1.0, np.ones(n - 1)]
+    impossible = {"too few": np.ones(n - 1), "negative": negative, "NaN": np.full(n, np.nan)}
     for what, weight in impossible.items():
         rejects(lambda: subject.learn(model, X, y, weight), f"weights: {what}", "sample_weight")  # noqa: B023
         subject.compare(model, subject.learned(), f"after rejecting weights ({what})", tolerance=_ROUNDING)

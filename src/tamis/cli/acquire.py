@@ -436,11 +436,8 @@ def _show_decision(console: Console, dialogue: Dialogue) -> None:
         markup=False,
     )
     if not steps and session.finished:
-        follows = (
-            "decision follows the class proportions"
-            if session.deviation is None
-            else "prediction is the mean"
-        )
+        is_class = session.deviation is None
+        follows = "decision follows the class proportions" if is_class else "prediction is the mean"
         console.print(f"No value is worth its cost: the {follows}.")
     first = str(session.decision) if session.deviation is None else ""
     for step in steps:

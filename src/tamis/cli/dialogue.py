@@ -295,9 +295,7 @@ class Dialogue:
 
     def _category(self, feature: Any, value: Any) -> Any:
         known = self.categories[feature]
-        return next(
-            (category for category in known if category == value or str(category) == str(value)), value
-        )
+        return next((one for one in known if one == value or str(one) == str(value)), value)
 
     def status(self) -> dict[str, Any]:
         """Return the session for programs: what it asks for, its decision, and its state."""

@@ -383,13 +383,7 @@ class Events:
         Rows between two lines of scores.
     """
 
-    def __init__(
-        self,
-        journal: Journal,
-        stream: FollowedStream,
-        selector: Any,
-        every: int,
-    ) -> None:
+    def __init__(self, journal: Journal, stream: FollowedStream, selector: Any, every: int) -> None:
         self.journal, self.stream, self.selector, self.every = journal, stream, selector, every
         self.watchers: list[Callable[[Step], object]] = []
         self.listeners: list[Callable[[dict[str, Any]], object]] = []

@@ -225,13 +225,7 @@ def _parse_delayed(given: list[str]) -> dict[str, int]:
 
 
 def _with_learner(
-    models: Models,
-    reading: Reading,
-    options: RunOptions,
-    waits: dict[str, int],
-    *,
-    quiet: bool,
-    of: str = "",
+    models: Models, reading: Reading, options: RunOptions, waits: dict[str, int], *, quiet: bool, of: str = ""
 ) -> Models:
     """Choose a learner on the first rows if neither learner nor selector is named; standard input is read once."""
     if models.learner or models.is_regression or reading.file == "-" or models.selector not in (None, "auto"):

@@ -129,10 +129,8 @@ def train(
     if error_cost is None and "misclassification_cost" not in parameters:
         _reject_currency(prices, cost, table.y, is_number=is_number)
     learned, held = table.split(held_out, seed, max_rows, is_number=is_number)
-    costs = {
-        "cost": prices,
-        **_error_costs(error_cost or 1.0, None if is_number else table.y[learned], parameters),
-    }
+    its_classes = None if is_number else table.y[learned]
+    costs = {"cost": prices, **_error_costs(error_cost or 1.0, its_classes, parameters)}
     costs |= {"objective": "squared-error"} if is_number else {}
     costs |= {"missingness": missingness} if missingness != "uninformative" else {}
     with progress(quiet) as show, warnings.catch_warnings():

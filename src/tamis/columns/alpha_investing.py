@@ -205,9 +205,8 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
     def _begin(self, y: Array, weight: Array) -> None:
         # With `release`: offer and column of each selected feature.
         self._selected_columns: tuple[tuple[int, Floats], ...] = ()
-        self._rule: SpendingRule = make_rule(
-            self.rule, self.target_fdr, self.initial_wealth, self.payout
-        ).start()
+        rule = make_rule(self.rule, self.target_fdr, self.initial_wealth, self.payout)
+        self._rule: SpendingRule = rule.start()
         if self.prior and not self._rule.weighted:
             raise ValueError(
                 f"prior was given, but the rule {type(self._rule).__name__} has no weights: choose another rule,"
@@ -295,10 +294,8 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
         thresholds = self._thresholds(verdicts.log_p[head], self.n_offered_ + head)
         accepted = evidence.log_p <= float(thresholds[0])
         self._record(verdicts, head, thresholds, accepted)
-        verdicts.threshold[testable], verdicts.wealth[testable] = (
-            verdicts.threshold[head],
-            verdicts.wealth[head],
-        )
+        verdicts.threshold[testable] = verdicts.threshold[head]
+        verdicts.wealth[testable] = verdicts.wealth[head]
         if not accepted:
             return
         verdicts.decision[testable] = ACCEPTED

@@ -312,9 +312,7 @@ class GFSFS(GroupedOffers):
     # -- the selected groups -------------------------------------------------------------------------------
 
     def _groups(self) -> list[list[Member]]:
-        members = [
-            Member(place, codes) for place, codes in zip(self._place_of.tolist(), self._codes, strict=True)
-        ]
+        members = [Member(*one) for one in zip(self._place_of.tolist(), self._codes, strict=True)]
         ends = np.cumsum(self._sizes).tolist()
         return [members[end - size : end] for end, size in zip(ends, self._sizes.tolist(), strict=True)]
 

@@ -167,9 +167,8 @@ class DependenceTest(BaseEstimator, ABC):  # type: ignore[misc]
         within = values - means[:, self._codes]
         own = float(bounded_inflation(within, _OWN_BAR).max())
         of_class = (np.arange(len(count))[:, None] == self._codes) / np.sqrt(count)[:, None]
-        within /= np.maximum(np.linalg.norm(values - values.mean(axis=1, keepdims=True), axis=1), 1e-300)[
-            :, None
-        ]
+        size = np.linalg.norm(values - values.mean(axis=1, keepdims=True), axis=1)
+        within /= np.maximum(size, 1e-300)[:, None]
         A, F = (power_spectrum(fourier(x)) for x in (within, of_class))
         if lasts_long(self._codes) and is_steady(A).all():
             return own, own

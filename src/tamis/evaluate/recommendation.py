@@ -160,11 +160,8 @@ class Recommendation(Result):
 
     def verdict(self) -> str:
         """Return the recommended options, and the verdict of their run."""
-        beside = (
-            f"; all columns reach {self._written(self.all_score)}"
-            if self.chosen.size < self.n_features
-            else ""
-        )
+        is_part = self.chosen.size < self.n_features
+        beside = f"; all columns reach {self._written(self.all_score)}" if is_part else ""
         return f"Recommended: {self.arguments()}. {self.run_verdict.removesuffix('.')}{beside}."
 
     def about(self) -> str:
@@ -441,9 +438,8 @@ class TargetsRecommendation(TargetsResult):
         rows: list[list[Cell]] = []
         for name, alone in self.recommendations.items():
             shared = self.chosen[name]
-            every = next(
-                one for one in alone.candidates if (one.learner, one.selector) == (shared.learner, "none")
-            )
+            key = shared.learner, "none"
+            every = next(one for one in alone.candidates if (one.learner, one.selector) == key)
             scores = [alone._written(one.score) for one in (every, shared, alone.chosen)]
             rows.append(
                 [name, alone.word, scores[0], scores[1], count(shared.size), alone.arguments(), scores[2],
@@ -463,10 +459,8 @@ class TargetsRecommendation(TargetsResult):
         """Return the reason for each recommendation, and the remarks of its run."""
         said: list[str] = []
         for name, one in self.recommendations.items():
-            said += [
-                Remark(f"{name}: {one.reason}", "note"),
-                *(f"{name}: {text}" for text in one.run_remarks),
-            ]
+            said += [Remark(f"{name}: {one.reason}", "note")]
+            said += [f"{name}: {text}" for text in one.run_remarks]
         return said
 
     def to_dict(self) -> dict[str, Any]:
@@ -584,9 +578,8 @@ def _choose(by_target: list[list[Candidate]], scales: list[float], sizes: list[i
         return [at for at, one in enumerate(first) if one.learner == first[place].learner]
 
     best = int(np.argmin(loss))
-    every = min(
-        (at for at, one in enumerate(first) if one.selector == "none"), key=loss.__getitem__, default=best
-    )
+    bare = [at for at, one in enumerate(first) if one.selector == "none"]
+    every = min(bare, key=loss.__getitem__, default=best)
     same = of_learner(every)
     usual = min(same, key=loss.__getitem__)
     ahead = behind([best, usual], 0)

@@ -164,11 +164,8 @@ class LeverageScores(SketchedRows):
         block = np.vstack([waiting - roots[:, None] * mean, moved])
         sketch = math.sqrt(keep) * self._sketch if keep < 1.0 else self._sketch
         weight = before + n
-        return (
-            *shrink(sketch, keep * self._squares, block),
-            self._mean + n / weight * (mean - self._mean),
-            weight,
-        )
+        means = self._mean + n / weight * (mean - self._mean)
+        return *shrink(sketch, keep * self._squares, block), means, weight
 
     def _read(self) -> tuple[Floats, Floats]:
         """Return the sketch with the waiting rows, and its squares."""

@@ -63,9 +63,7 @@ class Irrelevant:
     def features(self) -> tuple[Feature, ...]:
         """The appended features."""
         names = [f"irrelevant{j}" for j in range(self.n)]
-        return tuple(
-            Feature.nominal(name, self.n_values) if self.n_values else Feature(name) for name in names
-        )
+        return tuple(Feature.nominal(one, self.n_values) if self.n_values else Feature(one) for one in names)
 
 
 @dataclass(frozen=True)

@@ -126,9 +126,7 @@ class ARFFTable(Table):
             try:
                 typed = [None if value is None else parse(value) for value in values]
             except ValueError:
-                at = next(
-                    i for i, value in enumerate(values) if value is not None and not _fits(parse, value)
-                )
+                at = next(i for i, one in enumerate(values) if one is not None and not _fits(parse, one))
                 kind = f"{declared} column" if isinstance(declared, str) else "column"
                 raise StreamError(
                     f"{self.source.name!r} contains {short_repr(values[at])} in row {before + places[at] + 1} of {kind}"

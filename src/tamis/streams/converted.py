@@ -105,9 +105,7 @@ class JSONRows:
 
     def _warn_of_ignored(self, one: dict[str, Any], known: set[str]) -> None:
         """Warn once of a key that is ignored; one without a value is absent."""
-        ignored = [
-            key for key in one if key not in known and not (self.room is not None and one[key] is None)
-        ]
+        ignored = [key for key in one if key not in known and (self.room is None or one[key] is not None)]
         if ignored:
             self.has_warned = True
             why, fix = "is absent from the first rows", "add it to the first row"

@@ -130,9 +130,8 @@ class CSVTable(Table):
         assert self._json is not None
         if first := self._json.pop_new():
             text = json.dumps(first, default=str).encode() + b"\n"
-            other = CSVTable(
-                BytesSource(self.source.name, text), **{**self.options, "encoding": "utf-8", "header": True}
-            )
+            options = {**self.options, "encoding": "utf-8", "header": True}
+            other = CSVTable(BytesSource(self.source.name, text), **options)
             other.text = set(self.matching(first))
             other.check_mixed()
             self.append(list(first), other)
@@ -258,9 +257,7 @@ class CSVTable(Table):
             self.all_names = self.read_names = self._names
         table = self._parse(head)
         if b"0x" in head or b"0X" in head:  # Arrow would read some of these texts as integers
-            integers = [
-                name for name in table.column_names if pa.types.is_integer(table.schema.field(name).type)
-            ]
+            integers = [one.name for one in table.schema if pa.types.is_integer(one.type)]
             written = self._parse(head, dict.fromkeys(integers, pa.string()), only=integers)
             for name in integers:
                 if pc.any(pc.match_substring_regex(written[name], _HEX)).as_py():
@@ -285,18 +282,15 @@ class CSVTable(Table):
 
     def _names_above(self, block: bytes) -> list[str]:
         """Return the names of the columns, as many as the rows below the header have values."""
-        ends, _ = row_ends(
-            block, self.separator, self.options.get("max_quoted_lines") or MAX_LINES, whole=True
-        )
+        most = self.options.get("max_quoted_lines") or MAX_LINES
+        ends, _ = row_ends(block, self.separator, most, whole=True)
         names = self.names_in(block[: ends[0]] if ends else block)
         rows = [block[i:j].decode(errors="replace") for i, j in pairwise(ends[:100])]
         return dialect.pad_header(names, dialect.split_rows(rows, self.separator)) if self._header else names
 
     def _check_names(self) -> None:
         names, columns = self.read_names, zip(self.read_names, self._first or (), strict=False)
-        same = [
-            pc.fill_null(pc.equal(column, name), False) for name, column in columns if column.type == "string"
-        ]
+        same = [pc.fill_null(pc.equal(one, name), False) for name, one in columns if one.type == "string"]
         # In files joined with their headers, all columns are texts.
         n_headers = functools.reduce(pc.and_, same).true_count if len(same) == len(names) else 0
         repeated = [one for one in same if one.true_count > n_headers]
@@ -317,11 +311,8 @@ class CSVTable(Table):
     def types(self) -> dict[str, Any]:
         """Return the Arrow type of each column in the first block."""
         kinds = dict(zip(self.names(), self._types, strict=True))
-        return (
-            kinds
-            | dict.fromkeys(self.grouped, pa.float64())
-            | dict.fromkeys(self.durations, pa.duration("us"))
-        )
+        durations = dict.fromkeys(self.durations, pa.duration("us"))
+        return kinds | dict.fromkeys(self.grouped, pa.float64()) | durations
 
     def times(self) -> dict[str, tuple[str, ...]]:
         """Return the columns of times and the parts that each of them provides; dates have no hour."""
@@ -374,14 +365,10 @@ class CSVTable(Table):
         above = "" if row is not None else self.above
         convert: Callable[[str, bool], str] = lambda text, last: text  # noqa: E731
         if self.format == "json":
-            before, self._json = (
-                self._json,
-                JSONRows(
-                    self.source.name, self.all_names, row, room=self.room if self.gains_columns else None
-                ),
-            )
-            self._json.has_warned = bool(row and before is not None and before.has_warned)
-            convert = self._json
+            had_warned = bool(row and self._json is not None and self._json.has_warned)
+            room = self.room if self.gains_columns else None
+            self._json = convert = JSONRows(self.source.name, self.all_names, row, room=room)
+            self._json.has_warned = had_warned
         elif self.delimiter in (" ", dialect.ALIGNED):
             convert = AlignedRows(self.source.name, [slice(*pair) for pair in self._aligned])
         elif codecs.lookup(self.encoding).name == "utf-8" and not above:
@@ -580,20 +567,14 @@ class CSVTable(Table):
         """Return columns without the blanks around texts, if there are blanks around the names."""
         if not self._is_padded:
             return columns
-        return [
-            pc.utf8_trim(column, dialect.BLANKS) if column.type == "string" else column for column in columns
-        ]
+        return [pc.utf8_trim(one, dialect.BLANKS) if one.type == "string" else one for one in columns]
 
     def _unquote(self, columns: list[Any]) -> list[Any]:
         """Return columns without the apostrophes by which tables of Tamis prevent evaluation in spreadsheets."""
         if tuple(self.read_names[:2]) != dialect.RANKING:
             return columns
-        return [
-            pc.replace_substring_regex(column, f"^'({dialect.FORMULA})", r"\1")
-            if column.type == "string"
-            else column
-            for column in columns
-        ]
+        how = f"^'({dialect.FORMULA})", r"\1"
+        return [pc.replace_substring_regex(one, *how) if one.type == "string" else one for one in columns]
 
     def _plain(self, column: Any, name: str) -> tuple[Any, int | None]:
         """Return numbers as text that Arrow converts, and the position of the first value that is none."""
@@ -711,9 +692,8 @@ class CSVTable(Table):
                 words, decimal = foreign, other
             elif 2 * len(words) >= len(values):
                 is_date = self.time_formats.get(name) == ""
-                words, time = (
-                    ([], "") if is_date else dialect.odd_times(values, self.options.get("time_format"))
-                )
+                known = self.options.get("time_format")
+                words, time = ([], "") if is_date else dialect.odd_times(values, known)
             if words:
                 row = column.to_pylist().index(words[0]) + 1
                 columns.append(MixedColumn(name, tuple(words), row, decimal, time, len(values) - len(words)))
@@ -788,10 +768,8 @@ def _are_durations(values: list[str]) -> bool:
     """Return whether texts are durations such as 0:16:00, or times of day whose hours have one digit."""
     if not values or not all(re.match(dialect.DURATION, value) for value in values):
         return False
-    return (
-        any(re.match(r"[+-]|\d:|\d+ day|.*[Mm]$", value) for value in values)
-        or not dialect.odd_times(values)[0]
-    )
+    is_signed = any(re.match(r"[+-]|\d:|\d+ day|.*[Mm]$", value) for value in values)
+    return is_signed or not dialect.odd_times(values)[0]
 
 
 def _durations(column: Any) -> tuple[Any, int | None]:

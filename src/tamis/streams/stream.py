@@ -225,9 +225,8 @@ class Stream(ABC):
                 totals = np.cumsum(np.vstack([sums * np.ones(X.shape[1]), np.where(unknown, 0.0, X)]), axis=0)
                 numbers = np.cumsum(np.vstack([counts * np.ones(X.shape[1]), ~unknown]), axis=0)
                 sums, counts = totals[-1], numbers[-1]
-                X = np.where(unknown, totals[:-1] / np.maximum(numbers[:-1], 1.0), X).astype(
-                    X.dtype, copy=False
-                )
+                means = totals[:-1] / np.maximum(numbers[:-1], 1.0)
+                X = np.where(unknown, means, X).astype(X.dtype, copy=False)
             first_row += len(y)
             yield X, y
 

@@ -122,9 +122,8 @@ class Table:
     def facts(self) -> dict[str, Any]:
         """Return the state of the table as plain values, from which later rows can be read without the first ones."""
         schema = pa.schema([(str(j), kind) for j, kind in enumerate(self._types)])
-        return {name: getattr(self, name) for name in self._facts} | {
-            "types": schema.serialize().to_pybytes()
-        }
+        kept = {name: getattr(self, name) for name in self._facts}
+        return kept | {"types": schema.serialize().to_pybytes()}
 
     def head(self) -> Head | None:
         """Return the first rows; None if they cannot be read again afterwards."""

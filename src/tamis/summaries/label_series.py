@@ -215,9 +215,8 @@ class LabelSeries(SizedState):
                 lag = len(known) - self.period
                 if lag > 0:
                     before[part.stop - lag : part.stop] = known[:lag]
-            _add(
-                codes[part], self.n_rows, self._ring, self._pending, self._total, self._squares, self._blocks
-            )
+            of_blocks = self._pending, self._total, self._squares, self._blocks
+            _add(codes[part], self.n_rows, self._ring, *of_blocks)
             self.n_rows += part.stop - start
             self._n_last, start = min(self._n_last + part.stop - start, _LONGEST), part.stop
             if self.cycles and part.stop - part.start == left:
@@ -338,11 +337,8 @@ class LabelSeries(SizedState):
         square = (np.abs(scipy.fft.rfft(cycle, size, axis=1)) ** 2).sum(axis=0)
         lags = scipy.fft.irfft(square, size)[: n // 3 + 1] / (n - np.arange(n // 3 + 1))
         first = int(np.argmax(np.diff(lags) > 0.0))  # the main lobe ends there
-        return (
-            first + int(np.argmax((lags * (1.0 - _NEARER * np.arange(len(lags)) / n))[first:]))
-            if first
-            else 0
-        )
+        nearer = lags * (1.0 - _NEARER * np.arange(len(lags)) / n)
+        return first + int(np.argmax(nearer[first:])) if first else 0
 
     def memory_length(self) -> float:
         """Return the memory in rows: the smallest block length from which R is flat."""

@@ -365,9 +365,7 @@ def _read_cells(folder: Path) -> tuple[Frame, Array, Array, Array]:
         parts = {name: np.array([cell[name] for cell in listed], dtype=object) for name in (*_PARTS, "key")}
         seeds = np.array([cell["seed"] for cell in listed], dtype=np.int64)
         is_oracle = np.array([cell["oracle"] for cell in listed], dtype=bool)
-        keeps_all = np.array(
-            [cell.get("keeps_all", cell["selector"] == "none") for cell in listed], dtype=bool
-        )
+        keeps_all = np.array([one.get("keeps_all", one["selector"] == "none") for one in listed], dtype=bool)
         is_resampled = np.array([cell.get("resampled", False) for cell in listed], dtype=bool)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise_asynchronous(error)

@@ -196,9 +196,7 @@ class ExperimentResult(ExperimentCells, Result):
                 if (left := [one for one in methods if one not in losers.get(stream, [])])
             }
             for said, found in (("Loses to", losers), ("No proven advantage over", level)):
-                where = "; ".join(
-                    f"{listed(methods)} on {shorten(stream, 40)}" for stream, methods in found.items()
-                )
+                where = "; ".join(f"{listed(some)} on {shorten(at, 40)}" for at, some in found.items())
                 remarks += [f"{said} {name}: {where}."] if where else []
         return [*remarks, *self._mean_ranks()]
 
@@ -206,9 +204,7 @@ class ExperimentResult(ExperimentCells, Result):
         """Return the mean ranks by the measure as a remark, if there are enough streams and methods."""
         if self.measure not in self.metrics or not (ranks := self._table_of(self.measure).mean_ranks()):
             return []
-        listing = ", ".join(
-            f"{name} {rank:.2f}" for name, rank in sorted(ranks.items(), key=lambda one: one[1])
-        )
+        listing = ", ".join(f"{name} {ranks[name]:.2f}" for name in sorted(ranks, key=ranks.__getitem__))
         difference = self.compare(self.measure).nemenyi.critical_difference
         beside = f"critical difference {difference:.2f} (Nemenyi, 0.05)"
         said = f"Mean ranks by {_RANKED[self.measure]}: {listing}; {beside}."
@@ -286,9 +282,7 @@ class ExperimentResult(ExperimentCells, Result):
         place = {metric: at for at, metric in enumerate(_RANKING if self.imbalanced else ())}
         ordered = sorted(_METRICS, key=lambda one: place.get(one[0], len(place)))
         known = [(self._scores(metric), title, form) for metric, _, title, form in ordered]
-        tables = [
-            self._metric_table(scores, title, form) for scores, title, form in known if scores is not None
-        ]
+        tables = [self._metric_table(one, title, form) for one, title, form in known if one is not None]
         said = (
             "Mean and, in smaller type, standard deviation over seeds; the best of each stream is bold."
             " Majority predicts"
@@ -330,9 +324,7 @@ class ExperimentResult(ExperimentCells, Result):
             for name, label in _BASELINES.items():
                 values = [self._baseline(f"{name}_{key}", i) for key in metrics]
                 if any(values):
-                    rows.append(
-                        [Score(label, is_aside=True), *(Score(value, is_aside=True) for value in values)]
-                    )
+                    rows.append([Score(one, is_aside=True) for one in (label, *values)])
             head = [("long", "method"), *(("n", label) for label in metrics.values())]
             if metrics and rows:
                 tables.append(Table(stream, head, rows, is_main=True, is_folded=True))
@@ -490,9 +482,7 @@ class ExperimentResult(ExperimentCells, Result):
             seeds = self.cells["seed"]
             done = {method: self.finished(stream, method) for method in self.methods}
             seed = min((int(seeds[at].min()) for at in done.values() if len(at)), default=0)
-            runs = {
-                method: self.run(stream, method, seed) for method, at in done.items() if seed in seeds[at]
-            }
+            runs = {one: self.run(stream, one, seed) for one, at in done.items() if seed in seeds[at]}
             runs = {method: run for method, run in runs.items() if len(run.frames["changes"]["step"])}
             if not runs:
                 continue

@@ -444,11 +444,7 @@ class _Watch:
     """Counts cells, and estimates the remaining time."""
 
     def __init__(
-        self,
-        n_cells: int,
-        missing: list[Cell],
-        n_jobs: int,
-        on_progress: Callable[[Progress], object] | None,
+        self, n_cells: int, missing: list[Cell], n_jobs: int, on_progress: Callable[[Progress], object] | None
     ) -> None:
         self.n_cells, self.n_jobs, self.on_progress = n_cells, n_jobs, on_progress
         self.n_done, self.n_failed, self.began = n_cells - len(missing), 0, time.perf_counter()

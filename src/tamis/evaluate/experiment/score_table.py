@@ -73,9 +73,7 @@ class ScoreTable:
         """Return the table of `values[stream][method]`, each an array over seeds; NaN is ignored."""
         there = [[cell[np.isfinite(cell)] for cell in row] for row in values]
         mean = [[float(cell.mean()) if len(cell) else math.nan for cell in row] for row in there]
-        deviation = [
-            [float(cell.std(ddof=1)) if len(cell) > 1 else math.nan for cell in row] for row in there
-        ]
+        deviation = [[float(one.std(ddof=1)) if len(one) > 1 else math.nan for one in row] for row in there]
         n = [[len(cell) for cell in row] for row in there]
         return cls(
             metric,
@@ -146,9 +144,7 @@ class ScoreTable:
             cells = [self.cell(i, j) for j in range(len(self.methods))]
             bold = [f"**{cell}**" if best else cell for cell, best in zip(cells, self.best[i], strict=True)]
             lines.append([stream, *bold])
-        return "\n".join(
-            f"| {' | '.join(text.replace('|', chr(92) + '|') for text in line)} |" for line in lines
-        )
+        return "\n".join(f"| {' | '.join(one.replace('|', chr(92) + '|') for one in row)} |" for row in lines)
 
     def _repr_html_(self) -> str:
         rows = {

@@ -309,18 +309,13 @@ class Pair:
         selector.first = [(whole(change.of_rows(X)), y) for X, y in selector.first]
         if (order := selector.order) is not None:
             new = np.arange(len(order), change.n_features)
-            places = (
-                len(order)
-                if selector.is_frozen
-                else np.random.default_rng(order).integers(0, len(order), len(new))
-            )
+            rng = np.random.default_rng(order)
+            places = len(order) if selector.is_frozen else rng.integers(0, len(order), len(new))
             selector.order = np.insert(order, places, new)
         if any(other.learner is learner for other in others):
             return
         is_renewed = add_categories(learner.model, categorical)
-        self.is_fixed = (
-            self.is_fixed and not is_renewed
-        )  # the positions of the categories are those of all columns
+        self.is_fixed &= not is_renewed  # the positions of the categories are those of all columns
         if self.is_fixed and self.columns is not None:
             return
         if is_renewed or not learner.change_columns(change):
@@ -329,9 +324,7 @@ class Pair:
 
     def state(self) -> dict[str, Any]:
         """Return the state to be saved."""
-        kept = {
-            name: value for name, value in vars(self).items() if name not in ("learner", "is_fixed", "name")
-        }
+        kept = {key: value for key, value in vars(self).items() if key not in ("learner", "is_fixed", "name")}
         return kept | {"learner": self.learner.state(), "selector": dict(vars(self.selector))}
 
     def restore(self, state: dict[str, Any]) -> None:

@@ -308,9 +308,7 @@ class RunPresentation(Result):
     def _beside(self, measure: str) -> str:
         """Return the same measure for each baseline."""
         known = [(label, self._last(f"{name}_{measure}_cumulative")) for name, label, _, _ in _BASELINES]
-        return ", ".join(
-            f"{label} {_written(measure)(value)}" for label, value in known if math.isfinite(value)
-        )
+        return ", ".join(f"{name} {_written(measure)(one)}" for name, one in known if math.isfinite(one))
 
     # -- the sections --------------------------------------------------------------------------------------
 
@@ -363,10 +361,8 @@ class RunPresentation(Result):
                 " logistic or linear regression, for a copy of the same learner."
             )
         if self._is_known(f"random_{measure}_cumulative"):
-            draws, spread = (
-                plural(self.options.n_draws, "draw", "draws"),
-                self._last("random_spread_cumulative"),
-            )
+            draws = plural(self.options.n_draws, "draw", "draws")
+            spread = self._last("random_spread_cumulative")
             deviation = f", standard deviation {_written(measure)(spread)}" if math.isfinite(spread) else ""
             said.append(
                 "Random subsets have the same number of features, for copies of the same learner: mean of"
@@ -757,9 +753,7 @@ class RunPresentation(Result):
         y: Axis | None = None, shape: str = "", is_main: bool = False,
     ) -> Chart:  # fmt: skip
         """Return a chart of lines over the rows seen, the first on top."""
-        said = "; ".join(
-            f"{shorten(line.name, 40)}: {trend(np.asarray(line.y, np.float64))}" for line in lines
-        )
+        said = "; ".join(f"{shorten(one.name, 40)}: {trend(np.asarray(one.y, np.float64))}" for one in lines)
         caption = "by rows seen; dotted: true drifts" if len(self.drift_rows) else "by rows seen"
         marks: list[Mark] = [*lines, VerticalLines(self.drift_rows)]
         vertical = y or axis(*limits(*(line.y for line in lines), within=within))

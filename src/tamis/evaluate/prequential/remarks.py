@@ -231,10 +231,8 @@ def _beside_random(name: str, total: dict[str, float], settings: dict[str, Any])
         return [_undetermined("random subsets of the same size", missing)] if ahead <= 0.0 else []
     if not ahead <= error:  # NaN: not compared
         return []
-    loses, fewer = (
-        ahead < -bound and f"{ours:{digits}}" != f"{mean:{digits}}",
-        ".2g" if name == "mae" else ".3f",
-    )
+    loses = ahead < -bound and f"{ours:{digits}}" != f"{mean:{digits}}"
+    fewer = ".2g" if name == "mae" else ".3f"
     return [
         f"The selection {'loses to' if loses else 'does no better than'} random subsets of the same size:"
         f" {_WORDS.get(name, name)} {ours:{digits}} against {mean:{digits}} ± {error:{fewer}}"

@@ -568,9 +568,8 @@ class Run:
             return (math.nan,) * 3
         if self.truth is None or (truth != self.truth).any():
             self._record_truth(taken)
-        selected = (
-            np.ones(self.n_features, dtype=bool) if taken.predicted.mask is None else taken.predicted.mask
-        )
+        mask = taken.predicted.mask
+        selected = np.ones(self.n_features, dtype=bool) if mask is None else mask
         return score_rows(selected, truth)[:3]
 
     def _record_truth(self, taken: _BatchOutcome) -> None:

@@ -208,10 +208,7 @@ def _fill(table: Table, step: int, features: Array, last: Array) -> None:
 
 def _events(table: Table, labels: Array) -> Frame:
     step, feature, event = table.rows.T
-    return {
-        **_place(step, feature, labels),
-        "event": np.where(event == 1, "enter", "leave").astype(object),
-    }
+    return {**_place(step, feature, labels), "event": np.where(event == 1, "enter", "leave").astype(object)}
 
 
 def _place(step: Array, feature: Array, labels: Array) -> Frame:

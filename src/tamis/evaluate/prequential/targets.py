@@ -43,10 +43,8 @@ class TargetsResult(Result):
         self.feature_names = list(
             dict.fromkeys(name for one in results.values() for name in one.feature_names)
         )
-        kept = [set(one.selected() or one.feature_names) for one in results.values()]  # no selector: all
-        self.support_by_target: Mask = np.array(
-            [[name in some for name in self.feature_names] for some in kept]
-        )
+        kept = [one.selected() or one.feature_names for one in results.values()]  # no selector: all
+        self.support_by_target: Mask = np.array([np.isin(self.feature_names, some) for some in kept])
 
     def heading(self) -> str:
         """Return the heading of the page."""
@@ -70,11 +68,10 @@ class TargetsResult(Result):
         rows = []
         for name, result in self.results.items():
             total, measure = result.summary(), result.task.measure
-            values = [total[f"{measure}_cumulative"] if f"{measure}_cumulative" in total else total[measure]]
-            values += [total.get(f"{kind}_gain", np.nan) for kind in ("all", "frozen")] + [
-                total["n_selected"]
-            ]
-            cells = ["-" if np.isnan(value) else f"{round(value, 4) + 0.0:.4g}" for value in values]
+            value = total[f"{measure}_cumulative" if f"{measure}_cumulative" in total else measure]
+            gains = [total.get(f"{kind}_gain", np.nan) for kind in ("all", "frozen")]
+            values = [value, *gains, total["n_selected"]]
+            cells = ["-" if np.isnan(one) else f"{round(one, 4) + 0.0:.4g}" for one in values]
             rows.append([name, measure, *cells])
         heads = [
             ("", "target"), ("", "measure"), ("n", "value"), ("n", "gain over all"), ("n", "over frozen"),

@@ -589,9 +589,8 @@ class Auto(RowSelector):
         # At first linear learners are trained on all features, not those of their candidate, so their losses are not
         # compared.
         if self._rows >= _BLOCK or not self._is_linear(X):
-            self._paired = self._paired.with_rows(losses.T, weight[tested]).last(
-                max(_BLOCK, self._n_tested // 2)
-            )
+            paired = self._paired.with_rows(losses.T, weight[tested])
+            self._paired = paired.last(max(_BLOCK, self._n_tested // 2))
         unit = _MOST_LOSS if self._is_regression() else 1.0
         drifts = self._detector.drifts(wrong[self._candidate] / unit)
         if drifts:
@@ -969,9 +968,8 @@ class Auto(RowSelector):
             if not has_restarted:
                 self._add_comparison(earlier)
         for name in ("_changed_at", "_alarm"):  # 0: never
-            setattr(
-                self, name, getattr(self, name) + n_before if getattr(self, name) else getattr(earlier, name)
-            )
+            now = getattr(self, name)
+            setattr(self, name, now + n_before if now else getattr(earlier, name))
         self._fit_at, self._level = self._fit_at + n_before, self._level + n_before
         self._counted_from += n_before
         self._resumed_at = {name: row + n_before for name, row in self._resumed_at.items()}
@@ -1130,11 +1128,8 @@ class Auto(RowSelector):
         off = np.abs(self._size - self._size[self._candidate])
         names = [one.partition(" ")[0] for one in self.candidates_]
         frozen = min((at for at, name in enumerate(names) if name == "frozen"), key=lambda at: off[at])
-        return [
-            at
-            for at, one in enumerate(self.candidates_)
-            if one in ("all", "lasso", "boosted") or at == frozen
-        ]
+        fixed = "all", "lasso", "boosted"
+        return [at for at, one in enumerate(self.candidates_) if one in fixed or at == frozen]
 
 
 def kind_of_learner(learner: Any) -> str:

@@ -562,9 +562,8 @@ class FIRES(RowSelector):
         return scores
 
     def _selection(self) -> Mask:
-        return self._best_of_first(
-            self.n_features_in_, n_to_select(self.n_features_to_select, self.n_features_in_)
-        )
+        n = self.n_features_in_
+        return self._best_of_first(n, n_to_select(self.n_features_to_select, n))
 
     def _best_of_first(self, n_columns: int, n: int) -> Mask:
         """Return which n of the first columns are selected; the others may not be assigned to a feature yet."""

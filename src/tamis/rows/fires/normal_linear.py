@@ -339,9 +339,8 @@ class NormalLinear:
         zeros = np.zeros((new, self.mu.shape[1]))
         self.mu = np.vstack([-self.mu, self.mu, zeros] if mirror else [self.mu, zeros])
         if self.averaged:
-            self._average = np.vstack(
-                [-self._average, self._average, zeros] if mirror else [self._average, zeros]
-            )
+            parts = [-self._average, self._average, zeros] if mirror else [self._average, zeros]
+            self._average = np.vstack(parts)
         self.sigma = np.vstack([self.sigma] * (1 + mirror) + [zeros + self.prior])
         flipped = self.bias * np.array([-1.0, 1.0])
         self.bias = np.vstack([*([flipped] if mirror else []), self.bias, self._new_bias(new)])

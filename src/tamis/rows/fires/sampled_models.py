@@ -40,10 +40,8 @@ class SampledModel(Protocol):
     def means(self, n_features: int, n_outputs: int, rng: np.random.Generator) -> list[Floats]:
         """Return zeros for the features, and uniform random numbers for the rest, which break the symmetry of units."""
         first, *others = self.shapes(n_features, n_outputs)
-        return [
-            np.zeros(first),
-            *(rng.uniform(-1.0, 1.0, size=shape) / math.sqrt(shape[0]) for shape in others),
-        ]
+        drawn = [rng.uniform(-1.0, 1.0, size=shape) / math.sqrt(shape[0]) for shape in others]
+        return [np.zeros(first), *drawn]
 
     def units(self, parts: list[Floats]) -> Floats:
         """Return the parameters that are linked to features, of shape (n_features, n_units)."""

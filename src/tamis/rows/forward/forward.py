@@ -380,10 +380,8 @@ class ForwardPartialCorrelation(RowSelector):
         """Require more evidence for a drift if labels are autocorrelated: fewer rows are then effective."""
         if self._label_series is None or self.alpha_drift is None:
             return
-        limit = (
-            float(-np.log(max(self.alpha_drift / 2.0, _LEAST_LEVEL)))
-            * self._label_series.variance_inflation()
-        )
+        level = max(self.alpha_drift / 2.0, _LEAST_LEVEL)
+        limit = float(-np.log(level)) * self._label_series.variance_inflation()
         for watch in (self._errors, self._recency):
             if watch is not None:
                 watch.limit = limit
@@ -471,9 +469,8 @@ class ForwardPartialCorrelation(RowSelector):
 
     def _standardise(self, Z: Array, at: Array) -> Array:
         """Return the first columns, at these positions in the matrix, standardised."""
-        return standardise(
-            Z, at, self._scatter.unit, self._scatter.mean, self._scatter.S, self._scatter.weight
-        )
+        its = self._scatter
+        return standardise(Z, at, its.unit, its.mean, its.S, its.weight)
 
     def _guesses(self, X: Rows, y: Array) -> tuple[Array, Array]:
         """Return the predicted class of each row, with equal class weights, and the true one.
@@ -533,9 +530,8 @@ class ForwardPartialCorrelation(RowSelector):
         ends = np.array([*(end for end in self._parts if end < n), n])
         if self._chooses_count:  # (5)
             self._ridge, most = _NEXT_TO_NOTHING, n
-            prior = (
-                1.0 if self._terms is None or self._terms.prior is None else self._terms.prior[self._columns]
-            )
+            weights = None if self._terms is None else self._terms.prior
+            prior = 1.0 if weights is None else weights[self._columns]
             level = np.minimum(self.alpha * prior / self.n_features_in_, 1.0)
             bar = np.zeros(n) + chdtri(freedom, level) / n_effective
         else:

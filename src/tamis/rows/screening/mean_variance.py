@@ -145,9 +145,8 @@ def trend(
     a = count * (level - (count * level).sum(axis=0) / total) / total
     centre = (count * mean).sum(axis=0) / total
     # Rounding errors are not a trend: see `_gap`.
-    gap = np.abs(
-        (a * np.where(np.abs(mean - centre) > _ROUNDING * np.abs(mean), mean - centre, 0.0)).sum(axis=0)
-    )
+    moved = np.where(np.abs(mean - centre) > _ROUNDING * np.abs(mean), mean - centre, 0.0)
+    gap = np.abs((a * moved).sum(axis=0))
     share = a**2 / np.maximum(e, 1e-300)
     score = _divide(gap, np.sqrt((share * variance).sum(axis=0)))
 

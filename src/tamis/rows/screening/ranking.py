@@ -135,11 +135,8 @@ class ColumnRanking(Result):
                 )
             )
         if math.isfinite(self.seconds):
-            pace = (
-                f"{rate(self.n_rows / self.seconds)} rows a second"
-                if self.n_rows and self.seconds > 0
-                else ""
-            )
+            is_timed = self.n_rows and self.seconds > 0
+            pace = f"{rate(self.n_rows / self.seconds)} rows a second" if is_timed else ""
             shown.append(Figure("Time", duration(self.seconds), pace, is_main=False))
         return shown
 

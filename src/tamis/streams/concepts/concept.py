@@ -170,9 +170,7 @@ def feature_ranges(features: tuple[Feature, ...]) -> Ranges:
     """Return the ranges of the features; codes are integers."""
     whole = np.array([feature.n_values > 0 for feature in features])
     low = np.array([feature.low for feature in features], dtype=np.float64)
-    span = np.array(
-        [feature.n_values or feature.high - feature.low for feature in features], dtype=np.float64
-    )
+    span = np.array([one.n_values or one.high - one.low for one in features], dtype=np.float64)
     return Ranges(low, span, whole)
 
 

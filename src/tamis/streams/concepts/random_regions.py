@@ -234,9 +234,8 @@ class RandomTree(Concept):
             low, high = box[at]
             threshold = float(rng.uniform(low, high))
             parts = (low, threshold), (threshold, high)
-            node = _Node(
-                0, at, threshold, tuple(self._grow(rng, depth + 1, {**rest, at: part}) for part in parts)
-            )
+            children = tuple(self._grow(rng, depth + 1, {**rest, at: part}) for part in parts)
+            node = _Node(0, at, threshold, children)
         leaves = node.leaves()
         return node if len(leaves) > 1 else _Node(label=leaves.pop())
 

@@ -314,10 +314,7 @@ class FollowedTopics:
                     f"{message.topic()!r} has no longer, or not yet, the next message of partition"
                     f" {message.partition()}: follow the topic that was read, or start without the checkpoint."
                 )
-            elif error.code() in (
-                KafkaError.UNKNOWN_TOPIC_OR_PART,
-                KafkaError.TOPIC_AUTHORIZATION_FAILED,
-            ):
+            elif error.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_AUTHORIZATION_FAILED):
                 raise StreamError(f"{message.topic()!r} cannot be read ({error.str()}): check the topic.")
 
     def _connected(self) -> Any:

@@ -141,11 +141,7 @@ class FollowedParquet(FollowedFile):
         """Return rows as Arrow columns in the order of the table, and which lack one; `before` rows precede them."""
         table.source.name, n = self.name, rows.num_rows
         own = dict(zip(self.names or (), rows.columns, strict=True))
-        columns = [own.get(name) for name in table.names()]
-        kinds = table.types().values()
-        columns = [
-            pa.nulls(n, kind) if one is None else one for one, kind in zip(columns, kinds, strict=True)
-        ]
+        columns = [own[name] if name in own else pa.nulls(n, kind) for name, kind in table.types().items()]
         return columns, table.absent_rows(n, self.names or ())
 
     def row_text(self, rows: Any) -> str:

@@ -149,11 +149,8 @@ def _fit_forgets(subject: RowSubject) -> None:
     wider, target = subject.data(6, n_features=8)
     once = subject.new().partial_fit(X, y)
     subject.compare(subject.new().fit(X, y), once, "fit, and partial_fit of a new copy")
-    subject.compare(
-        subject.new().fit(wider, target).fit(X, y),
-        once,
-        "fit after another fit, and partial_fit of a new copy",
-    )
+    again = subject.new().fit(wider, target).fit(X, y)
+    subject.compare(again, once, "fit after another fit, and partial_fit of a new copy")
 
 
 def _finds_planted_features(subject: RowSubject) -> None:

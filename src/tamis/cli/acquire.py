@@ -430,11 +430,8 @@ def _bars(console: Console, posterior: dict[Any, float], before: dict[Any, float
 def _show_decision(console: Console, dialogue: Dialogue) -> None:
     session, steps = dialogue.session, dialogue.path()
     console.print()
-    console.print(
-        f"Decision: {decision_text(session)}, paid {amount(dialogue.model, session.cost)}",
-        style="bold",
-        markup=False,
-    )
+    decision = f"Decision: {decision_text(session)}, paid {amount(dialogue.model, session.cost)}"
+    console.print(decision, style="bold", markup=False)
     if not steps and session.finished:
         is_class = session.deviation is None
         follows = "decision follows the class proportions" if is_class else "prediction is the mean"

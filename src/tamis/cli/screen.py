@@ -142,11 +142,8 @@ class Ranking:
         note = self.dependence_note()
         remarks: list[str] = [Remark(f"{note[0].upper()}{note[1:]}.", "note")] if note else []
         if error or self.interrupted:
-            why = (
-                f"Interrupted by: {error}"
-                if error
-                else "This run was interrupted: only the rows until then count."
-            )
+            stopped = "This run was interrupted: only the rows until then count."
+            why = f"Interrupted by: {error}" if error else stopped
             remarks.insert(0, why)
         return ColumnRanking(
             self.screening, self.columns(), self.title, self.detail, remarks=remarks, n_rows=self.n_rows, top=top,
@@ -396,10 +393,5 @@ def _draw(result: ColumnRanking, place: str) -> None:
 
 
 def _write_table(columns: Mapping[str, NDArray[Any]], place: str) -> None:
-    write_csv(
-        place,
-        {
-            name: map(str, column) if name == "feature" else column.tolist()
-            for name, column in columns.items()
-        },
-    )
+    lists = {key: map(str, one) if key == "feature" else one.tolist() for key, one in columns.items()}
+    write_csv(place, lists)

@@ -295,11 +295,8 @@ class Walk:
 
         remarks: list[str] = []
         if error or self.ended == "interrupted":
-            why = (
-                f"Interrupted by: {error}"
-                if error
-                else "This search was interrupted: these are the results so far."
-            )
+            stopped = "This search was interrupted: these are the results so far."
+            why = f"Interrupted by: {error}" if error else stopped
             remarks.append(why)
         if getattr(self.selector, "rows_dependent_", False):
             remarks.append(Remark("Rows are autocorrelated: the tests use their effective number.", "note"))

@@ -148,11 +148,10 @@ class Redundant:
         if self.kind == "linear":
             span = self.noise * (high - low)
             return low - span, high + span
-        return {
-            "quadratic": (0.0, ((high - low) / 2) ** 2),
-            "gaussian": (math.exp(-2.0), 1.0),
-            "cosine": (-1.0, 1.0),
-        }[self.kind]
+        square = ((high - low) / 2) ** 2
+        return {"quadratic": (0.0, square), "gaussian": (math.exp(-2.0), 1.0), "cosine": (-1.0, 1.0)}[
+            self.kind
+        ]
 
 
 @njit(strict=True)

@@ -112,12 +112,8 @@ def _store(name: str, bunch: Any, X: Rows, known: dict[str, str], home: Path) ->
     home.mkdir(parents=True, exist_ok=True)
     new = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=home))
     try:
-        arrays: dict[str, Any] = {
-            **parts,
-            "y": codes,
-            "class_names": classes.astype(str),
-            "feature_names": np.array(bunch.feature_names),
-        }
+        arrays: dict[str, Any] = {**parts, "y": codes, "class_names": classes.astype(str)}
+        arrays["feature_names"] = np.array(bunch.feature_names)
         np.savez_compressed(new / "data.npz", allow_pickle=False, **arrays)
         details = getattr(bunch, "details", None) or {}
         card = {

@@ -148,11 +148,8 @@ class DictStream(Stream):
 
     def describe(self) -> dict[str, Any]:
         """Return the kind of the source; its contents are not known in advance."""
-        return {
-            "kind": "dicts",
-            "source": type(self._source).__name__,
-            "label": None if self._label is None else str(self._label),
-        }
+        label = None if self._label is None else str(self._label)
+        return {"kind": "dicts", "source": type(self._source).__name__, "label": label}
 
     def _split(self, item: Any) -> tuple[Any, Any]:
         """Return the features of a row and its label, or the table of a frame and its labels."""

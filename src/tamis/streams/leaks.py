@@ -95,13 +95,8 @@ def leak_text(name: str, share: float) -> str:
     >>> leak_text("action", 1.0)
     'action alone predicts every label: is it known before the label?'
     """
-    what = (
-        "every label"
-        if share == 1.0
-        else f"{100 * share:.3g} % of the labels"
-        if share < 0.9995
-        else "nearly every label"
-    )
+    most = f"{100 * share:.3g} % of the labels" if share < 0.9995 else "nearly every label"
+    what = "every label" if share == 1.0 else most
     return f"{name} alone predicts {what}: is it known before the label?"
 
 

@@ -623,11 +623,7 @@ def _add_notes(profile: TableProfile, gone: set[str]) -> None:
     """Add remarks on the remaining columns and the classes."""
     used = [column for column in profile.columns if column.kind != "label" and column.name not in gone]
     if profile.label is not None and profile.columns and not used:
-        texts = [
-            column.name
-            for column in profile.columns
-            if column.kind == "text" or " " in "".join(column.examples)
-        ]
+        texts = [one.name for one in profile.columns if one.kind == "text" or " " in "".join(one.examples)]
         if texts := [name for name in texts if name in profile.excluded]:
             text = f"{_join(texts)}: text is not made into words"
             how = "count them first, as in the tutorial docs/tutorials/text.md"

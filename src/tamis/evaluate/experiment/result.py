@@ -291,11 +291,8 @@ class ExperimentResult(ExperimentCells, Result):
         return [said, *tables] if tables else []
 
     def _metric_table(self, scores: ScoreTable, title: str, form: Callable[[float], str]) -> Table:
-        beside = (
-            {"majority_accuracy": "majority", "no_change_accuracy": "no change"}
-            if scores.metric == "accuracy"
-            else {}
-        )
+        is_accuracy = scores.metric == "accuracy"
+        beside = {"majority_accuracy": "majority", "no_change_accuracy": "no change"} if is_accuracy else {}
         is_ranked, rows = scores.metric not in _OF_BASELINES, list[list[Cell]]()
         for i, stream in enumerate(scores.streams):
             cells = [_cell(scores, i, j, form, is_ranked=is_ranked) for j in range(len(scores.methods))]
@@ -487,11 +484,8 @@ class ExperimentResult(ExperimentCells, Result):
             if not runs:
                 continue
             shown, n_more = _choose_features(list(runs.values()))
-            more = (
-                f" {plural(n_more, 'selected feature is', 'selected features are')} not shown."
-                if n_more > 0
-                else ""
-            )
+            others = plural(n_more, "selected feature is", "selected features are")
+            more = f" {others} not shown." if n_more > 0 else ""
             height = 18 if len(shown) <= 10 else 13
             items.append(Remark(f"{stream}, seed {seed}.{more}", "note"))
             items += [
@@ -525,12 +519,8 @@ class ExperimentResult(ExperimentCells, Result):
         mapping = {stream: curves for stream, curves in self._mean_curves(column).items() if curves}
         if not mapping:
             raise ValueError(f"No finished cell has a value of {column!r}.")
-        figure = draw_stacked(
-            [
-                self._curves_chart("", stream, stream, curves, has_bands=True)
-                for stream, curves in mapping.items()
-            ]
-        )
+        charts = [self._curves_chart("", one, one, curves, has_bands=True) for one, curves in mapping.items()]
+        figure = draw_stacked(charts)
         figure.supylabel(column.replace("_", " "), fontsize=9)
         return figure
 

@@ -309,14 +309,8 @@ def run_experiment(
     place = Path(temporary.name if temporary is not None else folder or "")
     _prepare(place)
     with write_lock(place, place / ".lock"):
-        write_json(
-            place / EXPERIMENT,
-            {
-                "tamis": "experiment",
-                "options": run_options.describe(),
-                "cells": [_record(cell) for cell in cells],
-            },
-        )
+        settings = {"tamis": "experiment", "options": run_options.describe()}
+        write_json(place / EXPERIMENT, settings | {"cells": [_record(cell) for cell in cells]})
         interrupted = _run_missing(
             cells, place, os.cpu_count() or 1 if n_jobs == -1 else int(n_jobs), on_progress
         )

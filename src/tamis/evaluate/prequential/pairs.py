@@ -344,11 +344,9 @@ class Pair:
     @property
     def ranking(self) -> tuple[float, float]:
         """AUC, the mean over the run and of the last `window` rows; NaN where there is none."""
-        return (
-            (self.auc.mean, self.auc.windowed)
-            if self.auc is not None and self.has_score
-            else (math.nan, math.nan)
-        )
+        if self.auc is None or not self.has_score:
+            return math.nan, math.nan
+        return self.auc.mean, self.auc.windowed
 
 
 def make_pairs(

@@ -210,11 +210,8 @@ class RunPresentation(Result):
         """
         options, items = self.options, []
         spread = total.get("random_auc_spread" if measure == "auc" else "random_spread", math.nan)
-        labels = {
-            "frozen": f"{_FROZEN} {options.frozen_after:,} rows",
-            "random": "random subsets",
-            "all": _EVERY,
-        }
+        begun = f"{_FROZEN} {options.frozen_after:,} rows"
+        labels = {"frozen": begun, "random": "random subsets", "all": _EVERY}
         for name, label in labels.items():
             if not self._is_known(f"{name}_{measure}_windowed"):
                 continue
@@ -473,16 +470,10 @@ class RunPresentation(Result):
     def _selection(self) -> Section:
         selection, n = self.history.map(), len(self.feature_names)
         n_shown, n_never = len(selection.names), n - selection.n_ever
-        longest = (
-            f"The {count(n_shown)} selected longest of"
-            if n_shown < selection.n_ever
-            else f"{count(n_shown)} of"
-        )
-        order = (
-            "those that were ever relevant first"
-            if selection.relevant is not None
-            else "the one selected longest first"
-        )
+        is_cut = n_shown < selection.n_ever
+        longest = f"The {count(n_shown)} selected longest of" if is_cut else f"{count(n_shown)} of"
+        has_truth = selection.relevant is not None
+        order = "those that were ever relevant first" if has_truth else "the one selected longest first"
         said = (
             f"{'All' if n_shown == n else longest} {plural(n, 'feature', 'features')}, {order}. Colour shows when a"
             " feature was selected (paler: part of the time); the number at the right is the share of the run."
@@ -609,11 +600,8 @@ class RunPresentation(Result):
         usual = 1.5 * float(np.percentile(values[values > 0], 98)) if (values > 0).any() else 1.0
         top = min(usual, float(values.max())) or 1.0
         n_cut = int(np.sum((entered > top) | (left > top)))
-        cut = (
-            f" Cut off: {plural(n_cut, 'bar', 'bars')}, the longest {scientific(values.max())}."
-            if n_cut
-            else ""
-        )
+        longer = plural(n_cut, "bar", "bars")
+        cut = f" Cut off: {longer}, the longest {scientific(values.max())}." if n_cut else ""
         several = self._n_steps > len(entered)
         part = "part of the run" if several else "batch"
         said = f"Up to {count(entered.max())} features entered and {count(left.max())} left in a {part}."

@@ -142,11 +142,8 @@ class Run:
         self.metrics: RunningMetrics | RunningErrors = (
             RunningErrors if task is REGRESSION else RunningMetrics
         )(options.window)
-        ranks = (
-            options.auc
-            and task.ranks
-            and any(hasattr(learner, name) for name in ("decision_function", "predict_proba"))
-        )
+        can_rank = any(hasattr(learner, name) for name in ("decision_function", "predict_proba"))
+        ranks = options.auc and task.ranks and can_rank
         self.auc = SlidingAUC(max(2, options.window)) if ranks else None
         self.precision_recall = SlidingPrecisionRecall(options.window) if ranks else None
         self.threshold = PastThreshold() if ranks else None

@@ -174,8 +174,5 @@ def plain(value: Any) -> Any:
         return {name: plain(one) for name, one in value.items()}
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    return (
-        _describe(value)
-        if hasattr(value, "get_params") and not isinstance(value, type)
-        else {"repr": repr(value)}
-    )
+    is_estimator = hasattr(value, "get_params") and not isinstance(value, type)
+    return _describe(value) if is_estimator else {"repr": repr(value)}

@@ -48,11 +48,9 @@ def as_table(table: Any, names: Sequence[str] | None, at_least: int = 2) -> tupl
             f" 2 methods, got shape {cells.shape}."
         )
     n_methods = cells.shape[1]
-    methods = (
-        [f"method {j}" for j in range(n_methods)]
-        if names is None
-        else [str(name) for name in as_list("names", names)]
-    )
+    methods = [f"method {j}" for j in range(n_methods)]
+    if names is not None:
+        methods = [str(name) for name in as_list("names", names)]
     if len(methods) != n_methods or len(set(methods)) < len(methods):
         raise ValueError(f"names must be {n_methods} distinct names, got {methods!r}.")
     for (row, column), value in np.ndenumerate(cells) if cells.dtype.kind in "OUS" else ():

@@ -217,11 +217,8 @@ class Sample:
                 if noise < 1e-12 or not len(columns):
                     continue
                 charge, gain = np.where(is_free, 0.0, penalty * noise), np.zeros(len(importance))
-                tree = (
-                    np.full(_BOOSTED_NODES, -1, np.int32),
-                    np.zeros(_BOOSTED_NODES),
-                    np.zeros((_BOOSTED_NODES, 1)),
-                )
+                size = _BOOSTED_NODES
+                tree = np.full(size, -1, np.int32), np.zeros(size), np.zeros((size, 1))
                 _grow(
                     self.codes, self.cuts, zeros, residual, self.weight, columns, len(columns), state, *tree, gain,
                     charge,

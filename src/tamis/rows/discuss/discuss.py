@@ -826,11 +826,8 @@ class DISCUSS(RowSelector):
             return ""
         redundant = max(self._n_relevant - n_selected, 0)
         weak = n - n_selected - redundant
-        bar = (
-            "an irrelevant feature may be by chance"
-            if self.threshold is None
-            else f"threshold={self.threshold!r} requires"
-        )
+        by_chance = "an irrelevant feature may be by chance"
+        bar = by_chance if self.threshold is None else f"threshold={self.threshold!r} requires"
         reasons, cures = [], []
         if weak:
             reasons.append(

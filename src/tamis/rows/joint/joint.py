@@ -704,14 +704,8 @@ class JointScreening(RowSelector):
         self._settle()
         young = counts.alone - self._before
         n_features, _, n_classes = young.shape
-        changed = (
-            find_changed_table(
-                self._before,
-                young,
-                self._inflation * critical_values(self.alpha_drift, n_features, n_classes),
-            )
-            >= 0
-        )
+        bar = self._inflation * critical_values(self.alpha_drift, n_features, n_classes)
+        changed = find_changed_table(self._before, young, bar) >= 0
         if not changed:
             self._before, self._looked = counts.alone.copy(), int(counts.n[0])
         return changed

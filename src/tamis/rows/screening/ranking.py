@@ -111,11 +111,7 @@ class ColumnRanking(Result):
             best = float(self.columns[key][0])
             return f"The highest {lower(SCORE_TITLES[key])} is that of {self._names(slice(1))[0]}, {_number(best)}."  # type: ignore[arg-type]
         verb = "is" if len(relevant) == 1 else "are"
-        said = (
-            f"{len(relevant) or 'None':,} of {n:,} columns {verb}"
-            if relevant
-            else f"None of {n:,} columns is"
-        )
+        said = f"{len(relevant):,} of {n:,} columns {verb}" if relevant else f"None of {n:,} columns is"
         return f"{said} relevant to the label ({how}){': ' + listed(relevant) if relevant else ''}."
 
     def headline(self) -> list[Figure]:
@@ -129,11 +125,8 @@ class ColumnRanking(Result):
             shown.append(Figure("Classes", count(len(self.classes)), names, is_main=False))
         if "selected" in self.columns:
             kept = int(self.columns["selected"].sum())
-            shown.append(
-                Figure(
-                    "Selected", count(kept), f"{100 * kept / max(n, 1):.2g} % of the columns", is_main=False
-                )
-            )
+            share = f"{100 * kept / max(n, 1):.2g} % of the columns"
+            shown.append(Figure("Selected", count(kept), share, is_main=False))
         if math.isfinite(self.seconds):
             is_timed = self.n_rows and self.seconds > 0
             pace = f"{rate(self.n_rows / self.seconds)} rows a second" if is_timed else ""

@@ -51,11 +51,8 @@ class FollowedFiles:
         self, path: str, format: str | None, header: bool, max_quoted_lines: int, *, skips_long_lines: bool
     ) -> None:
         self.path, self.format = path, format
-        self._how: dict[str, Any] = {
-            "header": header,
-            "max_quoted_lines": max_quoted_lines,
-            "skips_long_lines": skips_long_lines,
-        }
+        self._how: dict[str, Any] = {"header": header, "max_quoted_lines": max_quoted_lines}
+        self._how["skips_long_lines"] = skips_long_lines
         self.is_pattern = glob.has_magic(path) and not os.path.exists(path)
         literal = glob.escape(path).partition("[")[0]
         self._stem = (
@@ -307,11 +304,8 @@ class FollowedFiles:
 
         Copies are only expected where a name has a suffix, such as ``log.csv.1``: different files may have equal rows.
         """
-        bases = [
-            base
-            for base in (*self.parts, *found, *self._stem)
-            if base != name and _is_name_of_copy(name, base)
-        ]
+        known = *self.parts, *found, *self._stem
+        bases = [base for base in known if base != name and _is_name_of_copy(name, base)]
         for part in self.parts.values() if bases else ():
             if not part.row or isinstance(part, FollowedParquet):
                 continue

@@ -42,11 +42,8 @@ def new_rows(
     highest = np.maximum.accumulate(np.concatenate([[floor], numbers]))
     new = numbers > highest[:-1]
     taken = numbers[new].tolist()
-    gaps = [
-        {"event": "gap", "after": a, "before": b}
-        for a, b in itertools.pairwise([floor, *taken])
-        if a > _NONE and b > a + 1
-    ]
+    pairs = itertools.pairwise([floor, *taken])
+    gaps = [{"event": "gap", "after": a, "before": b} for a, b in pairs if a > _NONE and b > a + 1]
     return pa.array(new), taken[-1] if taken else last, gaps
 
 

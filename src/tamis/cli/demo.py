@@ -150,9 +150,6 @@ def _electricity() -> dict[str, float]:
     stream, selector = load_dataset("electricity"), FIRES(n_features_to_select=3)
     total = prequential(stream, selector, Perceptron(), baselines="all", auc=False).summary()
     names = {
-        "fires": "accuracy",
-        "every": "all_accuracy",
-        "once": "frozen_accuracy",
-        "no_change": "no_change_accuracy",
-    }
+        "fires": "accuracy", "every": "all_accuracy", "once": "frozen_accuracy", "no_change": "no_change_accuracy",
+    }  # fmt: skip
     return {name: float(total[key]) for name, key in names.items()}

@@ -459,11 +459,8 @@ class Events:
         if self.watched is not None and state.get("watch") is not None:
             self.watched.restore(state["watch"])
         known = {
-            "entered": self.selected,
-            "left": [],
-            "n_selected": len(self.selected),
-            "n_seen": self.n_seen,
-        }
+            "entered": self.selected, "left": [], "n_selected": len(self.selected), "n_seen": self.n_seen,
+        }  # fmt: skip
         for listen in self.listeners:
             listen({"event": "selection", **known})
 

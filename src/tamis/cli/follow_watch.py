@@ -80,11 +80,8 @@ class FollowedWatch:
         table.sort(key=lambda row: -max(row["relevance_share"], row["reliance_share"]))
         first = table[:_MOST_FEATURES]
         names = {
-            "states": "state",
-            "relevance": "relevance_share",
-            "reliance": "reliance_share",
-            "psi": "psi",
-        }
+            "states": "state", "relevance": "relevance_share", "reliance": "reliance_share", "psi": "psi",
+        }  # fmt: skip
         values = {name: [row[key] for row in first] for name, key in names.items()}
         return {"event": "watch", "features": [row["feature"] for row in first], **values}
 

@@ -43,12 +43,9 @@ _STYLES = {"forward": 1, "fires": 2, "fisher": 3, "fisher-recent": 4, "joint": 5
 _WORD_FOR = {"accuracy": "accuracy", "auc": "AUC", "mae": "mean absolute error"}
 # The selectors of the comparison of `Auto` that can be named on the command line, and their parameters.
 _SELECTORS: dict[str, tuple[str, dict[str, Any]]] = {
-    "forward": ("forward", {}),
-    "fires": ("fires", {}),
-    "joint": ("joint", {}),
-    "fisher": ("fisher", {}),
+    "forward": ("forward", {}), "fires": ("fires", {}), "joint": ("joint", {}), "fisher": ("fisher", {}),
     "fisher-recent": ("fisher", {"half_life": 200}),
-}
+}  # fmt: skip
 
 
 @dataclass(repr=False)

@@ -149,13 +149,10 @@ class TableProfile:
     def _repr_html_(self) -> str:
         rows = {
             column.name: [
-                column.kind,
-                f"{column.n_missing:,}",
-                f"{column.n_unique:,}",
-                ", ".join(column.examples),
+                column.kind, f"{column.n_missing:,}", f"{column.n_unique:,}", ", ".join(column.examples),
             ]
             for column in self.columns
-        }
+        }  # fmt: skip
         head = ("column", "type", "missing", "distinct", "examples")
         stands = "".join(f"<p>{html_repr('Problem:', [problem.text])}</p>" for problem in self.problems[:20])
         return html_repr(self.path, self._facts(), rows, head) + stands

@@ -228,12 +228,9 @@ class _ExplorationRun:
         if self.path is None:
             return
         walk = {
-            "selector": self.selector,
-            "book": self.stream.book,
-            "position": self.stream.position(),
-            "n_candidates": self.n_candidates,
-            "seconds": self.seconds(),
-        }
+            "selector": self.selector, "book": self.stream.book, "position": self.stream.position(),
+            "n_candidates": self.n_candidates, "seconds": self.seconds(),
+        }  # fmt: skip
         save({"settings": self.settings, "walk": walk}, self.path)
 
     # -- offering ------------------------------------------------------------------------------------------

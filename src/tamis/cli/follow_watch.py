@@ -58,9 +58,8 @@ class FollowedWatch:
         X, y, predicted = step.batch
         if X.shape[1] > self._n_features:
             self._begin(step.names, categorical)
-        if (
-            self.watched.n_rows_ == 0
-        ):  # alerts count the rows of the run, of which the first are not predicted
+        # Alerts count the rows of the run, of which the first are not predicted.
+        if self.watched.n_rows_ == 0:
             self.watched.n_rows_ = int(step.n_seen) - len(X)
         if not self.is_regression and predicted.dtype.kind == "f":  # floats would be scores
             y, predicted = y.astype(str), predicted.astype(str)

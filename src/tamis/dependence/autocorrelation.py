@@ -120,14 +120,10 @@ SIGNIFICANT = 3.0  # standard errors, (4)
 _FEWEST_BLOCKS = 4
 _LONG_RUN, _FEW_RUNS, _STEADY = 50, 8, 16.0  # rows, runs, frequencies
 _RISE = 1.5  # standard errors by which a longer block must exceed a shorter one, (4a)
-_LEVELS_ABOVE, _FEWEST_OF_ERROR = (
-    2,
-    6.0,
-)  # blocks of an error: four times the memory, and at least six of them
-_DEPENDENT, _GROWTH = (
-    2.0,
-    0.5,
-)  # standard errors at which parts are dependent; s at which an error is undetermined
+# Blocks of an error: four times the memory, and at least six of them.
+_LEVELS_ABOVE, _FEWEST_OF_ERROR = 2, 6.0
+# Standard errors at which parts are dependent; s at which an error is undetermined.
+_DEPENDENT, _GROWTH = 2.0, 0.5
 _MOST_BLOCKS = 1 << 22  # of weighted rows, whose weights may sum to any number
 FEWEST_LAGS = 4  # whose variance is informative about a cycle
 _LEVELS = 10  # block lengths of values: 1, 2, ..., 512
@@ -921,9 +917,8 @@ def table_inflation(
     trace, square = np.einsum("kkj->j", gram), (gram**2).sum(axis=(0, 1))
     dimensions = np.maximum((p > 0.0).sum(axis=0) - 1.0, 0.0) * np.maximum((q > 0.0).sum(axis=0) - 1.0, 0.0)
     left = _satterthwaite(trace, square, np.maximum(dimensions, 1.0), freedom)
-    within = counts.sum(axis=0) / np.maximum(
-        of_class.sum(axis=0), 1e-300
-    )  # share of each bin within each class
+    # Share of each bin within each class.
+    within = counts.sum(axis=0) / np.maximum(of_class.sum(axis=0), 1e-300)
     here = np.ones(counts.shape[1], dtype=bool) if spread is None else spread
     gap = (counts - within * of_class)[:, here].sum(axis=1) / scale
     iid = (weight2.sum(axis=0)[:, None, None] * within * (1.0 - within))[here].sum(axis=0) * (rows / squares)

@@ -538,9 +538,8 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         if self.absent == "zero":
             rows = sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, width))
             if self._is_model:
-                return (
-                    rows.sorted_indices()
-                )  # so that a sum over a row does not depend on the order of its names
+                # So a sum over a row does not depend on the order of its names.
+                return rows.sorted_indices()
             return rows
         dense = np.full((len(indptr) - 1, width), np.nan)
         dense[np.repeat(np.arange(len(dense)), np.diff(indptr)), indices] = values

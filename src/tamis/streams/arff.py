@@ -134,9 +134,8 @@ class ARFFTable(Table):
                 ) from None
             if name in self.text:
                 parse, typed = str, list(values)
-            elif (
-                parse is float and name == self.label and _is_large(typed)
-            ):  # float64 may have rounded a label
+            elif parse is float and name == self.label and _is_large(typed):
+                # float64 may have rounded a label.
                 parse, typed = Decimal, [None if value is None else Decimal(value) for value in values]
             if len(typed) < len(rows):
                 absent = _sparse_default(declared)

@@ -157,9 +157,8 @@ class ColumnEncoder:
             return np.asarray(micro.cast(nw.Float64).to_numpy(), dtype=np.float64) / 1e6
         if kind in (nw.Categorical, nw.Enum):
             self._began = self._began or "text"
-            if not (
-                column.implementation.is_polars() and kind == nw.Categorical
-            ):  # shared by all frames of Polars
+            # These are shared by all frames of Polars.
+            if not (column.implementation.is_polars() and kind == nw.Categorical):
                 self._codes.encode(column.cat.get_categories().to_list())
         values = column if is_list else column.to_list()
         if not self._began:

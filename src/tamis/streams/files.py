@@ -376,16 +376,13 @@ class TableStream(FileStream):
         new = [one for one in self._features_of(names, self._table.text, dropped) if one[0] >= known]
         self._features = [*self._features, *new]
         self._markers = markers_of(self._na, names, self._source.name)
-        self.feature_names = [
-            *(self.feature_names or ()),
-            *(_feature_name(names[i], part) for i, part in new),
-        ]
+        own = [_feature_name(names[i], part) for i, part in new]
+        self.feature_names = [*(self.feature_names or ()), *own]
         self.n_features = len(self._features)
         kinds, text = self._table.types(), self._table.text
-        self.categorical = [
-            *self.categorical,
-            *(n_before + j for j, (i, _) in enumerate(new) if names[i] in text or is_text(kinds[names[i]])),
-        ]
+        coded = {name for name in names[known:] if name in text or is_text(kinds[name])}
+        more = [j for j, (i, _) in enumerate(new, start=n_before) if names[i] in coded]
+        self.categorical = [*self.categorical, *more]
         encoders += self.encoders(n_before)
 
     def forget_appended(self) -> None:

@@ -54,10 +54,8 @@ _FEWEST = 8  # smallest number of blocks of a level that is used
 _SHORTEST = 64  # labels in which a cycle is looked for
 _ALPHA, _WIDTHS = 0.01, (0, 3)  # of (1); h
 _STAYS = 5.0  # factor of this level while labels have a cycle
-_BESIDE, _LEAST = (
-    8.0,
-    2.0,
-)  # frequencies beside a line at least, and its smallest multiple of them that is tested
+# Frequencies beside a line at least, and its smallest multiple of them that is tested.
+_BESIDE, _LEAST = 8.0, 2.0
 _LEAK = 4  # frequencies on each side that contain a part of a line between two of them
 _MOST_CLASSES = 16  # the most frequent ones, in which a cycle is looked for
 _NEARER = 0.2  # of the autocorrelation: by how much a lag of all labels must exceed a short one

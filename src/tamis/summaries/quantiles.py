@@ -233,9 +233,8 @@ class QuantileSummary(FadingState):
         self._stored = np.zeros((n_classes, 0))
         self._missing = np.zeros((n_classes, 0))  # weight of NaN; (n_classes, n_features) after the first
         self._points: list[ClassPoints] = []  # in the order of their classes, which wait for no rows
-        self._waits = np.zeros(
-            n_classes, np.int64
-        )  # rows of each class among the rare ones; -1: it has points
+        # Rows of each class among the rare ones; -1: it has points.
+        self._waits = np.zeros(n_classes, np.int64)
         self._rare = np.empty((0, n_features), self.dtype)
         self._rare_weight, self._rare_class, self._n_rare = np.empty(0), np.empty(0, np.int64), 0
         self._add_points(0)
@@ -480,10 +479,8 @@ class QuantileSummary(FadingState):
             points = self._points_of(c).merged(more)
             at = np.count_nonzero(self._waits[:c] < 0)
             self._points = [*self._points[:at], points, *self._points[at + 1 :]]
-        rare = slice(other._n_rare)
-        self._add_dense(
-            other._rare[rare], other._rare_class[rare], other._rare_weight[rare], np.zeros((0, 0))
-        )
+        rare = [part[: other._n_rare] for part in (other._rare, other._rare_class, other._rare_weight)]
+        self._add_dense(*rare, np.zeros((0, 0)))
 
     # -- results -------------------------------------------------------------------------------------------
 

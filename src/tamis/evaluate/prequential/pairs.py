@@ -273,9 +273,8 @@ class Pair:
 
     def _view(self, X: Rows, scale: RunningScale | None) -> View:
         if self.columns is None:
-            is_accepted = (
-                scale is not None or self.learner.accepts_nan
-            )  # scaling puts missing values at the mean
+            # Scaling puts missing values at the mean.
+            is_accepted = scale is not None or self.learner.accepts_nan
             rows = X if is_accepted and not self.selector.is_frozen else whole(X)
             return self.learner.view(rows, None, None, scale)
         if not self.is_fixed:

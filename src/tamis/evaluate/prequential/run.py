@@ -159,9 +159,8 @@ class Run:
             self.pair, is_paper=options.protocol == "paper", hide=self._hide_delayed_values,
             wants_probabilities=any(one.metric.takes == "probabilities" for one in self.tracked),
         )  # fmt: skip
-        self.pairs: list[Selected | Draws | Pair] = [
-            self.own
-        ]  # the first is evaluated, the others are baselines
+        # The first is evaluated, the others are baselines.
+        self.pairs: list[Selected | Draws | Pair] = [self.own]
         self.records = RunLog(options.keep_steps, task, self.settings["metrics"])
         self.rows_per_block = options.rows_per_block
         self.pending: deque[_BatchOutcome] = deque()  # steps that are not written yet

@@ -251,9 +251,8 @@ class Fit:
             constant = counts / counts.sum() if counts.any() else np.full(len(present), 1.0 / len(present))
         if X.shape[1] == 0 or (not self.is_numeric and len(present) < 2):
             return Fitted(None, present, constant, fill)
-        if (
-            not sp.issparse(X) and (empty := np.isnan(X).all(axis=0)).any()
-        ):  # scikit-learn cannot bin such a column
+        # scikit-learn cannot bin a column without values.
+        if not sp.issparse(X) and (empty := np.isnan(X).all(axis=0)).any():
             X = np.where(empty, 0.0, X).astype(X.dtype)
         model = clone(self.recipe)
         if self.penalties is not None:

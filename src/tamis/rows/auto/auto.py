@@ -744,9 +744,8 @@ class Auto(RowSelector):
             selector.partial_fit(X, y, self._all_classes, None if name == "joint" else weight)
             if len(getattr(selector, "drifts_", ())) > n_drifts:
                 self._alarm = self._rows
-        if (
-            not self._forests.is_fitted
-        ):  # with forests, sets change when these are fitted, so that they are evaluated
+        # With forests, sets change when these are fitted, so that they are evaluated.
+        if not self._forests.is_fitted:
             self._update_ranks()
 
     def _update_ranks(self) -> None:

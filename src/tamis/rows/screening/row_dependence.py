@@ -194,10 +194,8 @@ class RowDependence(SizedState):
             self.found = self.labels.dependent or self.labels.constant or self.labels.period > 0
             if not self.found:  # a false alarm
                 self.values = self.cells = None
-        labels = self.labels
-        self.cyclic = (
-            labels.period > 0 if labels.cycles else self.lags and self.found and labels.find_period() > 0
-        )
+        labels, is_tested = self.labels, self.lags and self.found
+        self.cyclic = labels.period > 0 if labels.cycles else is_tested and labels.find_period() > 0
         for part in (self.values, self.cells):
             if part is not None:
                 part.lags = self.cyclic
@@ -234,9 +232,8 @@ class RowDependence(SizedState):
             if start < rows.stop:
                 if getattr(self, name) is None:
                     new = BlockSums(self.n_features, n_classes, cuts, fades=self.fades, lags=self.cyclic)
-                    new.length = 1 << max(
-                        (self.labels.n_rows // 16).bit_length() - 1, 0
-                    )  # 16 to 32 blocks soon
+                    # 16 to 32 blocks soon.
+                    new.length = 1 << max((self.labels.n_rows // 16).bit_length() - 1, 0)
                     setattr(self, name, new)
                 getattr(self, name).update(*part(start))
 

@@ -55,9 +55,8 @@ class FollowedFiles:
         self._how["skips_long_lines"] = skips_long_lines
         self.is_pattern = glob.has_magic(path) and not os.path.exists(path)
         literal = glob.escape(path).partition("[")[0]
-        self._stem = (
-            [literal] if self.is_pattern and os.path.basename(literal) else []
-        )  # without the rest of a pattern
+        # Without the rest of a pattern.
+        self._stem = [literal] if self.is_pattern and os.path.basename(literal) else []
         self.is_pipe = path == "-"  # standard input, which has no files
         self.is_single = not (self.is_pattern or self.is_pipe or os.path.isdir(path))
         self.parts: dict[str, Part] = {}

@@ -128,8 +128,9 @@ class ColumnRanking(Result):
             share = f"{100 * kept / max(n, 1):.2g} % of the columns"
             shown.append(Figure("Selected", count(kept), share, is_main=False))
         if math.isfinite(self.seconds):
-            is_timed = self.n_rows and self.seconds > 0
-            pace = f"{rate(self.n_rows / self.seconds)} rows a second" if is_timed else ""
+            pace = ""
+            if self.n_rows and self.seconds > 0:
+                pace = f"{rate(self.n_rows / self.seconds)} rows a second"
             shown.append(Figure("Time", duration(self.seconds), pace, is_main=False))
         return shown
 

@@ -479,8 +479,8 @@ class QuantileSummary(FadingState):
             points = self._points_of(c).merged(more)
             at = np.count_nonzero(self._waits[:c] < 0)
             self._points = [*self._points[:at], points, *self._points[at + 1 :]]
-        rare = [part[: other._n_rare] for part in (other._rare, other._rare_class, other._rare_weight)]
-        self._add_dense(*rare, np.zeros((0, 0)))
+        n = other._n_rare
+        self._add_dense(other._rare[:n], other._rare_class[:n], other._rare_weight[:n], np.zeros((0, 0)))
 
     # -- results -------------------------------------------------------------------------------------------
 

@@ -43,7 +43,7 @@ the signs of OLVF's two classifiers; each step here descends its loss.
 "normal scores" is OVFM without its imputation: a logistic regression on normal scores, 0 where a value is absent.
 
 "OpenMOA FTRL" and so on are the programs of OpenMOA 1.0.1 (``pip install openmoa``) with their default settings, on
-values standardised as for the other linear learners. FESL needs to be told which features are replaced when; OLD3S and
+values standardised as for the other linear learners. FESL requires the rows at which features are replaced; OLD3S and
 OWSS need PyTorch.
 
 ``--by-name`` compares pipelines in ByName on the five kinds of :meth:`Stream.with_varying_features`, which yield dicts,

@@ -368,7 +368,7 @@ class PerTarget(SelectorMixin, SeveralTargets):
         Raises
         ------
         TypeError
-            If `other` is no PerTarget.
+            If `other` is not a PerTarget.
         ValueError
             If its targets, columns or parameters differ.
         """

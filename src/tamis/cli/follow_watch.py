@@ -17,7 +17,7 @@ _MOST_FEATURES = 20  # of a line of events
 
 
 class FollowedWatch:
-    """Passes each batch of a run to a `Watch`, and returns its events; the watch begins anew when columns are appended.
+    """Passes each batch of a run to a `Watch`, and returns its events; it is reset when columns are appended.
 
     Parameters
     ----------

@@ -99,7 +99,7 @@ class ColumnEncoder:
         first_row : int
             Number of its first row in the source, for messages.
         absent : ndarray of shape (n_rows,), bool, optional
-            The rows that do not name the column: their values are missing, which is no error.
+            The rows that do not name the column: their values are missing.
 
         Raises
         ------

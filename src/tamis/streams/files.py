@@ -395,7 +395,7 @@ class TableStream(FileStream):
             self._table.forget_appended()
 
     def n_excluded(self, n_columns: int) -> int:
-        """Return the number of the first columns that are no features."""
+        """Return how many of the first columns are not features."""
         return n_columns - len({i for i, _ in self._features if i < n_columns})
 
     def categorical_of(self, n_columns: int | None) -> list[int]:

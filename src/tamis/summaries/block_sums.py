@@ -63,7 +63,7 @@ def _add_blocks(
     X: Array, codes: Array, weight: Array, square: Array, start: int, at: int, length: int, sums: Array,
     weights: Array, squares: Array, rows: Array,
 ) -> int:  # fmt: skip
-    """Add rows, from `start` on, to the blocks from `at` on; return the first row for which there is no block."""
+    """Add rows, from `start` on, to the blocks from `at` on; return the first row beyond them."""
     while start < X.shape[0] and at < rows.shape[0]:
         stop = min(start + length - rows[at], X.shape[0])
         part = slice(start, stop)

@@ -19,13 +19,13 @@ second of them is kept and further ones are awaited, of which every second, four
 
 A feature is tested if l_j is significantly negative on these first rows (below -3 standard errors). A change is
 detected if the mean of a group exceeds `n_rows` times the number of groups, and its run has an effective number of 20
-independent rows. The cause is then the one with a probability of .99 (:func:`tamis.watch.hypotheses.explanations`), or
-.98 twice in succession for a lost feature, given the rows of the shortest and of the longest run of the alternatives
-that have half the evidence, either of which may begin with the change. A cause other than a lost feature needs 100
-rows, since several may come together, and noise or calibration 200. Without such a cause, a tenth of the run is
-awaited, whatever the tests are, and the runs at the alarm are prolonged; after 1,000 rows the most probable cause is
-named, if it has a probability of .9 with fewer than 100 independent rows. If it is most probable that nothing has
-changed, the runs begin again.
+independent rows. The cause is then the one with a probability of .99 (:func:`tamis.watch.hypotheses.explanations`), for
+a lost feature .995 or .98 twice in succession, given the rows of the shortest and of the longest run of the
+alternatives that have half the evidence, either of which may begin with the change. A cause other than a lost feature
+needs 100 rows, since several may come together, and noise or calibration 200. Without such a cause, a tenth of the run
+is awaited, during which no test can reject, and the runs at the alarm are prolonged; after 1,000 rows the most probable
+cause is named, if it has a probability of .9 with fewer than 100 independent rows. The runs begin again if "nothing has
+changed" has a probability of .99, or of .1 after 1,000 rows.
 
 After a lost feature, the test pauses until the reverse test (of -l_j) finds the feature relevant again, or the model
 changes. After another cause, the test is calibrated on the rows since the change, at least 100, and again when there
@@ -78,10 +78,8 @@ _FEWEST_ALIKE = 200  # of noise and calibration, which a few improbable labels d
 _READ_EVERY = 32  # values after which an inflation is read again
 _NO_CHANGE = -2
 _AGAIN = 10  # least rows between two attempts to find the cause
-_SURE_OF_LOSS, _TWICE = (
-    0.995,
-    0.98,
-)  # probability of a loss that is named, and of one that must be found twice
+_SURE_OF_LOSS = 0.995  # probability of a loss that is named at once
+_TWICE = 0.98  # that of one that must be found twice in succession
 _SURE, _ALMOST_SURE = 0.99, 0.9  # probability of a cause that is named, at once and after many dependent rows
 _INDEPENDENT = 30  # rows of the reference by which the relation to an unused feature is known
 _FEWEST_INDEPENDENT = 25  # rows of a reference
@@ -524,7 +522,8 @@ class CauseTest(ThreadSafe):
             n_before, self._rows, self._given, self._labels = (
                 len(rest) - len(kept), X[rest], given[rest], target[rest],
             )  # fmt: skip
-        if not self._awaited or float(self._level.max()) < limit:  # a change is no dependence
+        # Rows since a change would count as dependent on one another.
+        if not self._awaited or float(self._level.max()) < limit:
             columns = np.ascontiguousarray(np.minimum(raw, _CLIP).T)
             for values, series in zip(columns, self._series, strict=True):
                 add_values(values, series, _READ_EVERY)
@@ -535,10 +534,11 @@ class CauseTest(ThreadSafe):
     def _next(self, raw: Floats, theta: Floats, at: int, limit: float) -> int:
         """Run the tests from a row on; return the row after which a cause is sought, or -1."""
         if not self._due:
-            return _advance(
+            row, _ = _advance(
                 raw, at, len(raw), theta, self._group, self._tested, limit, self._level, self._total, self._age,
                 self._shortest,
-            )[0] + 1 or -1  # fmt: skip
+            )  # fmt: skip
+            return row + 1 if row >= 0 else -1
         stop = min(len(raw), at + self._due)
         _advance(
             raw, at, stop, theta, self._group, self._tested, math.inf, self._level, self._total, self._age, 1

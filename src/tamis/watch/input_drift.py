@@ -51,10 +51,8 @@ _LEVEL = 1e-4
 _FEWEST = 50  # weight of the recent rows
 _FEWEST_INDEPENDENT = 20.0  # effective rows of a window
 _MOST_GROWTH = 0.5  # of a variance with the length of the blocks; beyond, no block is long enough
-_INDEPENDENT, _EXTENDED = (
-    50.0,
-    20,
-)  # effective rows of a reference, and its length in multiples of `reference`
+_INDEPENDENT = 50.0  # effective rows of a reference
+_EXTENDED = 20  # its maximum length, in multiples of `reference`
 _MEASURES = ("psi", "js", "ks", "drift", "shift", "missing", "missing_before", "missing_rise", "new", "gone")
 
 

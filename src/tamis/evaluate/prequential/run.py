@@ -335,8 +335,8 @@ class Run:
         self.write()  # pending steps have the columns so far
         n_before, n_more = self.n_features, X.shape[1] - self.n_columns
         if not self.pair.takes_missing:  # the first rows of the batch may lack them
-            X = np.array(X)
-            X[:, self.n_columns :] = np.nan_to_num(X[:, self.n_columns :], nan=0.0)
+            X, new = np.array(X), slice(self.n_columns, None)
+            X[:, new] = np.where(np.isnan(X[:, new]), 0.0, X[:, new])
         self.n_columns, self.n_features = X.shape[1], n_before + n_more
         self.names, categorical = features_of(self.stream, self.options)
         change = ColumnChange(self.n_features, absent=np.nan if self.pair.takes_missing else 0.0)

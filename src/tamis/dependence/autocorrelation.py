@@ -73,14 +73,15 @@ If no joined blocks have a larger error than the parts by more than two standard
 Otherwise they are joined until blocks have four times the memory, since no second series shortens it. With fewer than
 six blocks the error is undetermined. Its 95 % confidence interval is that of Student's t with b - 1 degrees of freedom.
 
-If the error grows by the factor 2^(s / 2) with each doubling of the blocks, as under long memory with d = s / 2, it
-does so beyond the longest blocks, and the deviation from the mean of few blocks is too small. For blocks whose sums
-have the variance L^(1 + s), the right side of (10) is multiplied by::
+**Growth.** If R grows by the factor 2^s with each doubling of the blocks, as under long memory with d = s / 2, it does
+so beyond the longest blocks, and the deviation from the mean of few blocks is too small. For blocks whose sums have the
+variance L^(1 + s), the variance of the sum of all of them, from b blocks, is multiplied by::
 
     b^s / ((1 - b^(s - 1)) b / (b - 1))                                                                     (10a)
 
-s is the mean growth from blocks of half the memory on. If it exceeds .5, the error is undetermined. The limit and the
-range were chosen on AR(.9), AR(.99), ARFIMA(0, d, 0) with d of .3 and .4, lots and regimes, 200 streams each.
+s is the slope of log2 R over the last four lengths, weighted by the number of blocks, since the variance of a logarithm
+is inversely proportional to it. If it exceeds .5, the error of a mean is undetermined. The limit and the range were
+chosen on AR(.9), AR(.99), ARFIMA(0, d, 0) with d of .3 and .4, lots and regimes, 200 streams each.
 
 **Covariance of two stored series.** Let A_f and F_f be the squared Fourier coefficients of a and b at f = 1, 2, ...
 cycles per n rows, f < n / 2, and C their number. If the series are unrelated, so are their phases, and the variance of
@@ -123,7 +124,7 @@ _RISE = 1.5  # standard errors by which a longer block must exceed a shorter one
 # Blocks of an error: four times the memory, and at least six of them.
 _LEVELS_ABOVE, _FEWEST_OF_ERROR = 2, 6.0
 # Standard errors at which parts are dependent; s at which an error is undetermined.
-_DEPENDENT, _GROWTH = 2.0, 0.5
+_DEPENDENT, _GROWTH, _LEVELS_OF_GROWTH = 2.0, 0.5, 4
 _MOST_BLOCKS = 1 << 22  # of weighted rows, whose weights may sum to any number
 FEWEST_LAGS = 4  # whose variance is informative about a cycle
 _LEVELS = 10  # block lengths of values: 1, 2, ..., 512
@@ -264,6 +265,42 @@ def flat_level(ratio: Array, blocks: Array) -> NDArray[np.intp]:
             error = np.sqrt(2.0 / blocks[later] - 2.0 / blocks[level])
             flat[ratio[later] > (1.0 + _RISE * error) * ratio[level]] = level + 1
     return flat
+
+
+def growth(curve: Array, blocks: Array) -> Floats:
+    """Return s, the doublings of each blocking curve per doubling of the length, over its last four lengths.
+
+    Parameters
+    ----------
+    curve : ndarray of shape (n_levels, m), float64
+        R or any multiple of it, at lengths that double.
+    blocks : ndarray of shape (n_levels,), float64
+        B.
+
+    Returns
+    -------
+    ndarray of shape (m,), float64
+
+    Examples
+    --------
+    >>> growth(np.array([[1.0, 4.0], [1.0, 8.0], [1.0, 16.0]]), np.array([64.0, 32.0, 16.0])).round(6)
+    array([0., 1.])
+    """
+    R, B = curve[-_LEVELS_OF_GROWTH:], blocks[-_LEVELS_OF_GROWTH:]
+    place = np.arange(len(B)) - np.average(np.arange(len(B)), weights=B)
+    return np.asarray((B * place) @ np.log2(np.maximum(R, 1e-300)) / max(B @ place**2, 1e-300))
+
+
+def extrapolation(s: Array, b: Array) -> Floats:
+    """Return (10a): the factor of a variance from b blocks that grows by 2^s with each doubling, 1 or more.
+
+    Examples
+    --------
+    >>> extrapolation(np.array([-0.1, 0.2, 0.5, 1.0]), np.array(16.0)).round(2)
+    array([1.  , 1.83, 5.  ,  inf])
+    """
+    with np.errstate(divide="ignore"):
+        return np.where(s > 0.0, b**s * (b - 1.0) / (b * np.maximum(1.0 - b ** (s - 1.0), 0.0)), 1.0)
 
 
 def memory_length(columns: Floats, weight: Floats | None = None) -> Floats:
@@ -506,11 +543,10 @@ def mean_error(sums: Floats, weight: Floats) -> MeanError:
     if level and (level >= len(blocks) or blocks[level] < _FEWEST_OF_ERROR):
         return MeanError(math.nan, 0.0, needed - total)
     square, b = max(variance[level], variance[flat]), blocks[level]
-    if level and (growth := math.log2(square / variance[flat - 1]) / (_LEVELS_ABOVE + 1)) > 0.0:
-        if growth > _GROWTH:
-            return MeanError(math.nan, 0.0, max(2.0 * needed - total, total))
-        square *= b**growth * (b - 1.0) / (b * (1.0 - b ** (growth - 1.0)))  # (10a)
-    return MeanError(math.sqrt(square) / max(total, 1e-300), b - 1.0)
+    s = growth(curve[: level + 1, None], n_blocks[: level + 1]) if level else np.zeros(1)
+    if s[0] > _GROWTH:
+        return MeanError(math.nan, 0.0, max(2.0 * needed - total, total))
+    return MeanError(math.sqrt(square * extrapolation(s, b)[0]) / max(total, 1e-300), b - 1.0)
 
 
 # -- sums over blocks ------------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ standard errors. It has as many degrees of freedom as there are pairs of blocks 
 undetermined (NaN) with fewer than eight.
 
 Under long memory, the variance grows with the length of the blocks at a constant rate, and no length is the last at
-which it does. The growth is the slope of its logarithm over the last four lengths with eight pairs or more.
+which it does. The growth is its slope over the last four lengths with eight pairs or more
+(:func:`tamis.dependence.autocorrelation.growth`).
 
 The estimate in use is of the rows until one to two times `every` rows ago, since a shift increases it all the same.
 
@@ -22,11 +23,10 @@ import numpy as np
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
 from tamis._validation import Array, Floats
-from tamis.dependence.autocorrelation import SIGNIFICANT, block_ratios, flat_level
+from tamis.dependence.autocorrelation import SIGNIFICANT, block_ratios, extrapolation, flat_level, growth
 
 _LEVELS = 16  # block lengths: 1, 2, ..., 32,768
 _FEWEST_PAIRS = 8
-_LEVELS_OF_GROWTH = 4
 _FEWEST_BLOCKS = 8  # of a length from which a curve is extrapolated
 
 
@@ -107,25 +107,23 @@ class LongRunVariance(ThreadSafe):
             newest[0, known] = np.where(np.arange(n_levels)[:, None] >= flat, V, 0.0).max(axis=0)[known]
             newest[1, known] = pairs[flat[known] + 1]
             self.of_row = V[0]
-            last = slice(max(n_levels - _LEVELS_OF_GROWTH, 0), n_levels)
-            weight = pairs[last]  # inversely proportional to the variance of a logarithm
-            place = np.arange(len(weight)) - np.average(np.arange(len(weight)), weights=weight)
-            logs = np.log2(np.maximum(V[last], 1e-300))
-            newest[2] = (weight * place) @ logs / max(weight @ place**2, 1e-300)
+            newest[2] = growth(V, pairs[:n_levels])
         self.variance, self.freedom, self.growth = (newest if at_once else self._newest).copy()
         self._newest = newest
 
 
 def reached_inflation(columns: Floats) -> Floats:
-    """Return the variance inflation of sums over all values; it is extrapolated where longer blocks increase it.
-
-    With few long blocks the increase can only be extrapolated: at a constant rate per doubling, that over the last two
-    doublings with eight blocks or more.
+    """Return the variance inflation of sums over all values; extrapolated where longer blocks increase it, (10a).
 
     Parameters
     ----------
     columns : ndarray of shape (m, n_rows)
         Centred columns, each of them a row of the array.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+        At most `n_rows`.
 
     Examples
     --------
@@ -134,18 +132,14 @@ def reached_inflation(columns: Floats) -> Floats:
     >>> rng = np.random.default_rng(0)
     >>> columns = np.array([np.repeat(rng.normal(size=5), 200), rng.normal(size=1000)])
     >>> reached_inflation(columns - columns.mean(axis=1, keepdims=True)).round()
-    array([547.,   1.])
+    array([1000.,    1.])
     """
     ratio, excess = block_ratios(columns)
-    if not len(ratio):
-        return np.ones(len(columns))
-    blocks = columns.shape[1] // (2.0 * 2.0 ** np.arange(len(ratio)))
-    inflation = np.maximum(ratio.max(axis=0), 1.0)
-    top = max(int(np.count_nonzero(blocks >= _FEWEST_BLOCKS)) - 1, 2)
-    if top < len(ratio):
-        rise = np.maximum(ratio[top] / np.maximum(ratio[top - 2], 1e-300), 1.0)
-        still = flat_level(ratio, blocks) >= top
-        inflation = np.where(
-            still, np.maximum(inflation, ratio[top] * rise ** (0.5 * np.log2(blocks[top]))), inflation
-        )
+    n = columns.shape[1]
+    blocks = n // (2.0 * 2.0 ** np.arange(len(ratio)))
+    inflation = np.maximum(ratio.max(axis=0, initial=1.0), 1.0)
+    if top := int(np.count_nonzero(blocks >= _FEWEST_BLOCKS)):
+        reached = ratio[top - 1] * extrapolation(growth(ratio[:top], blocks[:top]), blocks[top - 1])
+        still = flat_level(ratio, blocks) >= top - 1
+        inflation = np.where(still, np.maximum(inflation, np.minimum(reached, n)), inflation)
     return np.where((excess > SIGNIFICANT).any(axis=0), inflation, 1.0)

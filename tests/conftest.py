@@ -67,6 +67,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session")
+def is_search(pytestconfig: pytest.Config) -> bool:
+    """Return whether random histories, kills and damage are more than each run needs: `--hypothesis-profile=search`."""
+    return bool(pytestconfig.getoption("--hypothesis-profile") == "search")
+
+
+@pytest.fixture(scope="session")
 def shared() -> Path:
     """Return the folder of development data: TAMIS_SHARED, else the one beside the repository."""
     folder = Path(os.environ.get("TAMIS_SHARED", ROOT.parent / "shared"))

@@ -15,7 +15,6 @@ import narwhals as nw
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tamis import DISCUSS, FIRES, OFS, Auto, FisherScore, JointScreening, MonteCarloFIRES, Screening, TScore
 from tamis.base import RowSelector
@@ -24,15 +23,6 @@ from tamis.base.rows import feature_names, joint_classes
 from tamis.catalog import CATALOG
 from tamis.checks import Report, check_row_selector, row_selector_checks
 from tamis.errors import DataError
-
-# What scikit-learn's own checks ask that a method cannot promise, each with the reason.
-NOT_THE_SAME = {
-    entry.name: reason for entry in CATALOG if entry.family == "rows" and (reason := entry.copies_differ)
-} | {"FCBF": "bins are cut when the rows come, in whichever order"}
-EXPECTED_TO_FAIL = {
-    name: {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
-    for name, reason in NOT_THE_SAME.items()
-}
 
 SELECTORS = [entry.load()() for entry in CATALOG if entry.family == "rows"]
 VARIANTS = [
@@ -104,15 +94,6 @@ def cases(selectors: list[RowSelector]) -> Iterator[Any]:
 @pytest.mark.parametrize("check", list(cases([*SELECTORS, *VARIANTS, MeanGap()])))
 def test_contract(check: Any) -> None:
     check()
-
-
-@pytest.mark.slow
-@parametrize_with_checks(  # of each class one, and the regression
-    [*SELECTORS, FIRES(model="gaussian"), MeanGap()],
-    expected_failed_checks=lambda selector: EXPECTED_TO_FAIL.get(type(selector).__name__, {}),
-)
-def test_scikit_learn(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 def test_every_row_selector_is_examined() -> None:

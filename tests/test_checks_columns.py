@@ -8,7 +8,6 @@ from unittest import SkipTest
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tamis import AlphaInvesting, Grafting, GramInvesting, PenalisedSelector
 from tamis.base import ColumnSelector
@@ -183,16 +182,6 @@ def test_conforms(check: Any) -> None:
         check()
     except SkipTest as reason:
         pytest.skip(str(reason))
-
-
-def of_independent_rows(selector: Any) -> Any:
-    """Return a selector that takes rows for independent: scikit-learn repeats rows one after the other, as a series."""
-    return clone(selector).set_params(variance="classical") if type(selector) is AlphaInvesting else selector
-
-
-@parametrize_with_checks([of_independent_rows(selector) for selector in SELECTORS])
-def test_scikit_learn_agrees(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 def test_the_suite_counts_what_it_ran() -> None:

@@ -2,18 +2,10 @@
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tamis import AACO, load, save
 from tamis.base import PriceList
-from tests.cells import scikit_learn_exceptions
 from tests.twins import aaco as twin
-
-
-@pytest.mark.slow
-@parametrize_with_checks([AACO()], expected_failed_checks=scikit_learn_exceptions)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def pointer(rng, n=500, others=4):

@@ -6,21 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
 from tamis import IFC2F, AdaptiveIFC2F
 from tamis.base import PriceList
 from tamis.cells.policy_selection import best_thresholds, selection_groups
-from tests.cells import scikit_learn_exceptions
 from tests.cells.test_ifc2f import rows
 from tests.twins import adaptive as twin
 from tests.twins.ifc2f import joint
-
-
-@parametrize_with_checks([AdaptiveIFC2F(max_steps=5)], expected_failed_checks=scikit_learn_exceptions)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def tariff(model):

@@ -6,27 +6,12 @@ import pytest
 import scipy.sparse as sp
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tamis import FixedSubset, load, save
 from tamis.base.prices import Tariff
 from tamis.cells.bins import Bins
 from tamis.cells.relevance import mrmr
-from tamis.checks import check_cell_classifier
-from tests.cells import scikit_learn_exceptions
 from tests.twins import fixed_subset as twin
-
-
-@parametrize_with_checks(
-    [FixedSubset(), FixedSubset(objective="squared-error")], expected_failed_checks=scikit_learn_exceptions
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.slow
-def test_conforms():
-    check_cell_classifier(FixedSubset())
 
 
 def copies(rng, n=800):

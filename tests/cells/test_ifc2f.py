@@ -8,12 +8,10 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.model_selection import StratifiedKFold, cross_val_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
 from tamis import ETANA, FETANA, IFC2F, AdaptiveIFC2F
 from tamis.errors import DataError, StateError
-from tests.cells import scikit_learn_exceptions
 from tests.twins import ifc2f as twin
 
 MODELS = [IFC2F(random_state=0), ETANA(random_state=0), FETANA(n_iterations=300, random_state=0)]
@@ -26,13 +24,6 @@ def rows(rng, n=400, d=12, n_classes=3):
     X[:, 1:] += 0.7 * X[:, :-1]
     X[:, : d // 2] += 1.2 * (y[:, None] == np.arange(d // 2) % n_classes)
     return X, y
-
-
-@parametrize_with_checks(
-    [*MODELS, IFC2F(order="relevance", random_state=0)], expected_failed_checks=scikit_learn_exceptions
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize(

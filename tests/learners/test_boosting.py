@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import poisson
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
 from tamis import HoeffdingTree, OzaBoost
@@ -15,11 +14,6 @@ from tests.learners.test_hoeffding import grown, rows
 from tests.twins.boosting import OzaBoostTwin
 
 EAGER = {"grace_period": 40, "delta": 1e-2, "tie_threshold": 0.3}
-
-
-@parametrize_with_checks([OzaBoost(2)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.linear_model import Perceptron
 from sklearn.naive_bayes import GaussianNB
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
 from tamis import HUWRS, HEFTStream, prequential
@@ -31,11 +30,6 @@ def moving(n=600, n_features=6, seed=0):
     X[np.arange(n), np.where(np.arange(n) < n // 2, 0, 3)] += 2 * y
     X[:, -1] = rng.integers(0, 5, size=n)
     return X, y
-
-
-@parametrize_with_checks([HEFTStream(2), HUWRS(2)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
 from tamis import CVFDT, HoeffdingTree
@@ -16,11 +15,6 @@ from tests.twins.cvfdt import CVFDTTwin
 
 SOON = {"check_every": 50, "test_every": 90, "test_rows": 40}
 EAGER = {**SOON, "grace_period": 40, "delta": 1e-2, "tie_threshold": 0.3}
-
-
-@parametrize_with_checks([CVFDT(50)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def state_of(model):

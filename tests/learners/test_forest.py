@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
 from tamis import AdaptiveRandomForest, HoeffdingTree, StreamingRandomPatches
@@ -17,11 +16,6 @@ from tests.learners.test_hoeffding import grown, rows
 from tests.twins.forest import ForestTwin
 
 EAGER = {"grace_period": 40, "delta": 1e-2, "tie_threshold": 0.3}
-
-
-@parametrize_with_checks([AdaptiveRandomForest(2), StreamingRandomPatches(2)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def turned(n, seed=1):

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
 from tamis import CVFDT, VFDR, AdaptiveRandomForest, HoeffdingAdaptiveTree, HoeffdingTree, WeightedNaiveBayes
@@ -24,11 +23,6 @@ from tamis.learners.hoeffding.splits import update_statistics
 from tests.twins.hoeffding import HoeffdingTwin
 
 EAGER = {"grace_period": 40, "delta": 1e-2, "tie_threshold": 0.3}
-
-
-@parametrize_with_checks([HoeffdingTree(), HoeffdingAdaptiveTree(leaf="nb")])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def rows(rng, n, *, missing=0.03):

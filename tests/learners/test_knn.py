@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
 from tamis import WeightedKNN, prequential
@@ -21,11 +20,6 @@ from tamis.errors import DataError
 from tamis.learners.neighbours import Neighbours
 from tamis.learners.weighting import WindowWeights
 from tests.twins import knn as twin
-
-
-@parametrize_with_checks([WeightedKNN(), WeightedKNN(3, weight=None)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def rows(rng, n, missing=0.0):

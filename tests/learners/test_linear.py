@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn import linear_model
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
 from tamis import Perceptron, SGDLinearSVM, SGDLogisticRegression
@@ -17,19 +16,6 @@ from tests.twins.linear import linear
 
 CLASSES = {"perceptron": Perceptron, "hinge": SGDLinearSVM, "logistic": SGDLogisticRegression}
 ALL = list(CLASSES.values())
-
-
-def of_steps(estimator):
-    """A weight is a factor of one step, as in scikit-learn's own: two steps are not one of twice the weight."""
-    return {
-        f"check_sample_weight_equivalence_on_{kind}_data": "a weight is a factor of one step"
-        for kind in ("dense", "sparse")
-    }
-
-
-@parametrize_with_checks([Perceptron(), SGDLogisticRegression(average=True)], expected_failed_checks=of_steps)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def rows(rng, n=240, n_classes=3):

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
 from tamis import WeightedNaiveBayes
@@ -21,11 +20,6 @@ from tamis.errors import DataError
 from tamis.learners.class_likelihoods import ClassLikelihoods
 from tamis.learners.weighting import WindowWeights
 from tests.twins import naive_bayes as twin
-
-
-@parametrize_with_checks([WeightedNaiveBayes(), WeightedNaiveBayes(None, weight=None)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def rows(rng, n, missing=0.0):

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
 from tamis import VFDR, HoeffdingTree, RandomRules
@@ -21,11 +20,6 @@ from tests.twins.random_rules import dealt as dealt_slowly
 
 EAGER = {"grace_period": 40, "delta": 1e-2, "tie_threshold": 0.3}
 PUBLISHED = {"grace_period": 200, "delta": 1e-7, "drift": None}
-
-
-@parametrize_with_checks([RandomRules(2)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def state_of(model):

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
 from tamis import SGBT, HoeffdingAdaptiveTree, load_stream
@@ -13,11 +12,6 @@ from tamis.errors import CheckpointError, StateError
 from tests.twins.sgbt import SgbtTwin
 
 EAGER = {"grace_period": 10, "delta": 0.5, "tie_threshold": 0.2, "n_bins": 6}
-
-
-@parametrize_with_checks([SGBT(3)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def drifting(seed, n=900, n_classes=2, missing=0.05):

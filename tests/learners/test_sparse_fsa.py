@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import check_estimator
 
 import tamis
 from tamis.errors import DataError
@@ -194,12 +193,6 @@ def test_rows_that_cannot_be_learned_from(rng):
     np.testing.assert_array_equal(model.coef_, coef)
     with pytest.raises(ValueError, match="X has 2 features, but SparseFSA is expecting 3"):
         model.predict(X[:, :2])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("loss", _LOSSES)
-def test_scikit_learn_takes_it_for_an_estimator(loss):
-    check_estimator(SparseFSA(loss=loss))
 
 
 @pytest.mark.parametrize("value", [0.1, 1e9 / 3, 1e300])

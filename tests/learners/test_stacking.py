@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
 from tamis import HoeffdingTree, StreamingStacking
@@ -18,11 +17,6 @@ from tests.learners.test_hoeffding import grown
 from tests.twins.stacking import StackingTwin
 
 EAGER = {"grace_period": 40, "delta": 1e-2, "tie_threshold": 0.3}
-
-
-@parametrize_with_checks([StreamingStacking(1)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def moving(n=700, seed=0, n_features=4):

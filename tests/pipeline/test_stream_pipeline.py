@@ -16,7 +16,6 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Perceptron, SGDClassifier, SGDRegressor
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
 from tamis import (
@@ -72,18 +71,6 @@ def same(one: StreamPipeline, other: StreamPipeline, asked: Array) -> None:
         assert tamis.dumps(one) == tamis.dumps(other)
     assert one.predict(asked).tolist() == other.predict(asked).tolist()
     assert one.get_support().tolist() == other.get_support().tolist()
-
-
-@parametrize_with_checks(
-    [
-        StreamPipeline(FisherScore(1.0), SGDClassifier(random_state=0), batch_size=10),
-        StreamPipeline(
-            ForwardPartialCorrelation(0.5, task="regression"), SGDRegressor(random_state=0), batch_size=10
-        ),
-    ]
-)
-def test_conforms_to_scikit_learn(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 @pytest.mark.slow

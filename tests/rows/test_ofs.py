@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Perceptron
-from sklearn.utils.estimator_checks import check_estimator
 
 from tamis.errors import DataError
 from tamis.rows import ofs
@@ -330,16 +329,3 @@ def test_published_accuracy(load_shared: Callable[[str], Any], name):
             accuracy.append(learner.score(masked, labels))
             learner.partial_fit(masked, labels)
     assert np.mean(accuracy) == pytest.approx(PUBLISHED[name], abs=0.03)
-
-
-EXPECTED_TO_FAIL = {
-    "check_sample_weight_equivalence_on_dense_data": "the order of rows matters, and it shuffles them",
-    "check_sample_weight_equivalence_on_sparse_data": "the order of rows matters, and it shuffles them",
-    "check_all_zero_sample_weights_error": "rows of weight 0 are skipped; a batch of them teaches nothing",
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("information", ["full", "partial"])
-def test_scikit_learns_checks(information):
-    check_estimator(OFS(information=information), expected_failed_checks=EXPECTED_TO_FAIL, on_skip=None)

@@ -486,7 +486,7 @@ def test_a_long_stream_goes_on_after_saving(tmp_path, sparse):
 
 
 @pytest.mark.parametrize("summary", ["thinned", "pruned"])
-@pytest.mark.parametrize("offset", [3e3, 1e6, 1e8, 1.7e9, -1e12])
+@pytest.mark.parametrize("offset", [1e6, 1.7e9, -1e12])
 def test_an_offset_leaves_the_scores_unchanged(offset, summary):
     """Numbers are multiples of 1 / 256, so float64 represents all sums exactly."""
     rng = np.random.default_rng(0)
@@ -499,7 +499,7 @@ def test_an_offset_leaves_the_scores_unchanged(offset, summary):
         kinds = {name: partial(Screening, scores=[name], summary="pruned") for name in kinds}
     for kind in kinds.values():
         for size in (1, 700, 3000):
-            n = 600 if size == 1 else 3000  # the type of stored numbers changes after 256 rows
+            n = 300 if size == 1 else 3000  # the type of stored numbers changes after 256 rows
             plain, moved = kind(1), kind(1)
             for start in range(0, n, size):
                 part = slice(start, start + size)

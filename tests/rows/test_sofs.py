@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.checks import check_row_selector
 from tamis.errors import StateError
 from tamis.rows.sofs import SOFS
 from tests.twins.sofs import SofsTwin
@@ -137,7 +136,3 @@ def test_golden():
     for certainty, weights in ((selector.scores_, selector._weights), (twin.certainty, twin.w)):
         assert sum(certainty) == 3138.0
         assert float(np.abs(weights).sum()) == pytest.approx(0.5886732964899463, rel=1e-12)
-
-
-def test_conforms():
-    check_row_selector(SOFS())

@@ -363,10 +363,11 @@ def run_on(broker, of_rows, of_labels, folder, **how):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("n_kills", [10, pytest.param(80, marks=pytest.mark.slow)])
-def test_killed_at_any_moment_nothing_is_lost_and_nothing_twice(broker, tmp_path, n_kills):
+@pytest.mark.hypothesis
+def test_killed_at_any_moment_nothing_is_lost_and_nothing_twice(broker, tmp_path, is_search):
     from tests.streams.test_tail import in_a_child, settled
 
+    n_kills = 80 if is_search else 10
     chance = random.Random(n_kills)
     of_rows, of_labels, of_warm, labels_of_warm = (
         broker.topic(2),

@@ -326,14 +326,15 @@ def history(folder, columns, seed, *, is_pattern, is_one_pass, is_safe):
     return log, found, events, None
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize("is_one_pass", [True, False])
 @pytest.mark.parametrize("is_pattern", [True, False])
 @pytest.mark.parametrize("columns", [NARROW, WIDE])
 def test_random_histories_of_a_log_lose_and_repeat_no_row(
-    tmp_path, monkeypatch, columns, is_pattern, is_one_pass
+    tmp_path, monkeypatch, columns, is_pattern, is_one_pass, is_search
 ):
     monkeypatch.setattr("tamis.streams.tail.stream._POLL", 0.001)
-    n_histories = int(os.environ.get("TAMIS_HISTORIES", "6"))
+    n_histories = 30 if is_search else 4
     n_errors = 0
     for seed in range(n_histories):
         folder = tmp_path / str(seed)

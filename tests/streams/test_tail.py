@@ -628,9 +628,10 @@ def in_a_child(work):
 
 
 @pytest.mark.slow
+@pytest.mark.hypothesis
 @pytest.mark.parametrize("kind", ["csv", "late", "parts", "parquet"])
-def test_killed_at_any_moment_nothing_is_lost_and_nothing_twice(tmp_path, kind):
-    n_kills = int(os.environ.get("TAMIS_KILLS", "4"))
+def test_killed_at_any_moment_nothing_is_lost_and_nothing_twice(tmp_path, kind, is_search):
+    n_kills = 67 if is_search else 4
     chance = random.Random(n_kills)
     made = (late if kind == "late" else lines)(400 + 200 * n_kills)
     if kind != "parquet":

@@ -200,15 +200,36 @@ def test_a_known_season_is_no_drift(rng):
         InputDrift(season=1)
 
 
-def test_the_variance_of_long_memory_grows_with_the_blocks(rng):
+def fractional(rng, n, d):
+    """Return ARFIMA(0, .4, 0)."""
     k = np.arange(1, 4000)
-    weights = np.append(1.0, np.cumprod((k - 0.6) / k))  # ARFIMA(0, .4, 0)
-    long = [np.convolve(rng.normal(size=20_000), weights, "valid") for _ in range(4)]
+    weights = np.append(1.0, np.cumprod((k - 0.6) / k))
+    return np.array([np.convolve(rng.normal(size=n + 3999), weights, "valid") for _ in range(d)]).T
+
+
+def test_the_variance_of_long_memory_grows_with_the_blocks(rng):
+    long = fractional(rng, 16_000, 4)
     series = LongRunVariance(8)
-    series.update(np.column_stack([*long, autoregressive(rng, len(long[0]), 0.9, 4)]))
+    series.update(np.column_stack([long, autoregressive(rng, len(long), 0.9, 4)]))
     series.estimate(at_once=True)
     assert 0.5 < np.median(series.growth[:4]) < 1.1
     assert (np.abs(series.growth[4:]) < 0.5).all()
+
+
+def test_long_memory_is_no_drift_although_a_score_of_the_feature_hides_it(rng):
+    found = largest(fractional(rng, 8000, 40))
+    assert np.count_nonzero(found["psi"] > 0.2) > 10
+    assert np.count_nonzero(found["drift"] > 0.2) <= 1
+
+
+def test_the_growth_of_a_variance_limits_some_columns_only(rng):
+    drift = InputDrift(reference=1000)
+    drift.update(np.repeat(rng.normal(size=2000), 2).reshape(-1, 2))
+    drift.update(np.repeat(rng.normal(3.0, size=500), 2).reshape(-1, 2))
+    assert (drift.measures()["drift"] > 0.2).all()
+    drift.most_growth = np.array([0.5, np.inf])
+    drift._long_run.growth[:2] = 0.6
+    assert (drift.measures()["drift"] > 0.2).tolist() == [False, True]
 
 
 def test_windows_of_few_independent_rows_have_no_drift(rng):

@@ -18,10 +18,10 @@ numbers of rows n_r and n_c,
     |mean_c - mean_r| > t sqrt(V (1 / n_r + 1 / n_c)),                                                        (1)
 
 with t the two-sided quantile of Student's t at a level of 1e-4 / n_features. V is estimated from blocks
-(:mod:`tamis.watch.long_run`), and t has the degrees of freedom of the estimate. If V is undetermined, or still grows
-with the length of the blocks at a rate above .5, or if a window counts as fewer than 20 independent rows, so is the
-drift.
-The windows have the half-lives `half_life` and 8 times as much; the drift is the PSI in the shortest significant one.
+(:mod:`tamis.watch.long_run`), and t has the degrees of freedom of the estimate. If V is undetermined, or if V of any
+score of the value still grows with the length of the blocks at a rate above .5, or if a window counts as fewer than 20
+independent rows, so is the drift. The windows have the half-lives `half_life` and 8 times as much; the drift is the PSI
+in the shortest significant one.
 
 Where the reference contains fewer than 50 times as many rows as V exceeds the variance of a row, it is extended, to at
 most 20 times `reference` rows, before recent rows are compared with it.
@@ -155,7 +155,7 @@ class InputDrift(ThreadSafe):
         self.n_bins, self.half_life, self.season = int(n_bins), float(half_life), season
         self.reference = max(int(reference), 2 * int(season or 0))
         self.categorical = [int(j) for j in categorical]
-        self.most_growth = _MOST_GROWTH
+        self.most_growth: float | Floats = _MOST_GROWTH  # of each feature
         self._n_seen = 0
         self._rows: Floats = np.empty((0, 0))
         # Once the reference is complete:
@@ -431,8 +431,12 @@ class InputDrift(ThreadSafe):
         square = np.einsum("kjb,swjb->swkj", self._scores**2, share)
         of_rows = np.maximum(square - mean**2, 0.0).max(axis=0)  # a score that was constant has no variance
         assert self._long_run is not None
-        V = np.where(self._long_run.growth > self.most_growth, np.nan, self._long_run.variance)
-        V = V.reshape(self._centres.shape[1:])
+        V, growth = (
+            one.reshape(self._centres.shape[1:]) for one in (self._long_run.variance, self._long_run.growth)
+        )
+        # The scores of a value share its memory, which some of them hide.
+        growth = np.where(np.arange(len(growth))[:, None] < 3, growth[:3].max(axis=0), growth)
+        V = np.where(growth > self.most_growth, np.nan, V)
         freedom = self._long_run.freedom.reshape(V.shape)
         t = scipy.special.stdtrit(np.maximum(freedom, 1.0), 1.0 - 0.5 * _LEVEL / max(len(self._edges), 1))
         V = np.maximum(V, of_rows)

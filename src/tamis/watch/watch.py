@@ -398,7 +398,8 @@ class Watch(ThreadSafe, WatchPresentation):
         if self._input_drift is None:
             self._input_drift = self._new_drift(self._categories)
         self._drift_of_labels = self._new_drift([0, 1] if self.task == "classification" else [])
-        self._drift_of_labels.most_growth = math.inf  # a delay of an increase of the errors costs most
+        # A delay of an increase of the errors costs most.
+        self._drift_of_labels.most_growth = np.array([self._drift_of_labels.most_growth, math.inf])
         if self._has_own_selector:
             self._selector = self._default_selector()
         self._states = FeatureStates(n_features, self.patience)

@@ -4,6 +4,8 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from tamis.cli import main
 from tamis.errors import DataError
@@ -55,6 +57,23 @@ def test_numbers_and_no_column():
     found = retire(X[:, :2], y, y, task="regression", most=0.01)
     assert found.columns == []
     assert found.verdict().startswith("No column")
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_trees_are_fitted_on_one_thread(monkeypatch, task):
+    """On a busy machine the threads of a small fit wait for one another: four times the processor time."""
+    seen = []
+
+    def recording(self, *args, of=BaseHistGradientBoosting.fit):
+        seen.append({one["num_threads"] for one in threadpool_info() if one["user_api"] == "openmp"})
+        return of(self, *args)
+
+    monkeypatch.setattr(BaseHistGradientBoosting, "fit", recording)
+    X, y = drifting(4, 1000)
+    with threadpool_limits(3, "openmp"):
+        retire(X[:, :2], y, y, task=task)
+    assert len(seen) > 4
+    assert seen == [{1}] * len(seen)
 
 
 def test_what_is_invalid_is_named():

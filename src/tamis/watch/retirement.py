@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import zeta
 
+from tamis._guard import limited_threads
 from tamis._validation.arrays import Array, Floats, Ints, as_array
 from tamis._validation.labels import as_column
 from tamis._validation.rows import as_rows
@@ -264,13 +265,11 @@ def _order(X: Floats, values: Floats, cost: Floats) -> Ints:
     from sklearn.ensemble import HistGradientBoostingRegressor
     from sklearn.inspection import permutation_importance
 
-    model = HistGradientBoostingRegressor(max_iter=50, random_state=0).fit(X, values)
-    shown = X[-1000:]
-    importance = permutation_importance(
-        model, shown, values[-1000:], n_repeats=2, random_state=0
-    ).importances_mean
+    with limited_threads(X.size):
+        model = HistGradientBoostingRegressor(max_iter=50, random_state=0).fit(X, values)
+        found = permutation_importance(model, X[-1000:], values[-1000:], n_repeats=2, random_state=0)
     columns = np.flatnonzero(cost > 0.0)
-    return columns[np.argsort(np.maximum(importance, 0.0)[columns] / cost[columns], kind="stable")]
+    return columns[np.argsort(np.maximum(found.importances_mean, 0.0)[columns] / cost[columns], kind="stable")]
 
 
 def _switched(model: Any, X: Floats, off: Ints) -> Array:
@@ -295,9 +294,8 @@ def _refitted(X: Floats, y: Array, off: Ints, task: str, random_state: int | Non
         if len(np.unique(y[rows])) < 2:
             predicted[at:stop] = y[at - 1]
         else:
-            model = kind(max_iter=50, early_stopping=False, random_state=random_state).fit(
-                kept[rows], y[rows]
-            )
-            predicted[at:stop] = model.predict(kept[at:stop])
+            model = kind(max_iter=50, early_stopping=False, random_state=random_state)
+            with limited_threads(kept[rows].size):
+                predicted[at:stop] = model.fit(kept[rows], y[rows]).predict(kept[at:stop])
         at = stop
     return predicted

@@ -65,6 +65,7 @@ _STAYS = 0.05  # level for each feature to remain relevant
 _ROWS_PER_SLOPE = 5
 _MOST_CLASSES = 3  # whose residuals are tested for a relation to unused features
 _MOST_OUTPUTS = 10  # outputs of the model whose drift is measured
+_EPS = 0.005  # error of a cumulative share, whose standard error in the rows of a half-life of 500 is .02
 _N_CLASSES = 5  # classes into which a numeric target is binned
 _OF_MODEL = ("cause", "label_drift", "prediction_drift", "error_increase")
 _OF_FEATURE = (
@@ -430,7 +431,7 @@ class Watch(ThreadSafe, WatchPresentation):
     def _default_selector(self) -> Any:
         # Its scores measure relevance; its p-values are not used, except for the logged predictions.
         return MutualInformation(
-            1, half_life=self.half_life, categorical=self._categories or None, dependence="independent"
+            1, half_life=self.half_life, categorical=self._categories or None, dependence="independent", eps=_EPS
         )
 
     def _live_model(self, X: Floats) -> LiveModel:

@@ -34,7 +34,7 @@ from sklearn.linear_model import LogisticRegression
 
 import tamis
 from tamis import Watch
-from tamis.watch import conditional, loss_bound
+from tamis.watch import InputDrift, conditional, loss_bound
 from tamis.watch.conditional import ConditionalRelevance
 from tamis.watch.watch import DEFAULT_RULES
 
@@ -194,11 +194,12 @@ def unused(runs: int) -> None:
 
 def along(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the e-values and p-values after each 100 rows."""
-    test, found = ConditionalRelevance(D, 3, 500.0), []
+    test, drift, found = ConditionalRelevance(D, 3, 500.0), InputDrift(), []
     residuals = np.column_stack([~y, y, np.zeros(len(y))])
     for start in range(0, len(X), STEP):
         rows = slice(start, start + STEP)
-        test.update(X[rows], np.empty((STEP, 0)), residuals[rows], np.array([0]))
+        drift.update(X[rows])
+        test.update(X[rows], residuals[rows], np.array([0]), drift.inflation())
         found.append((np.nan_to_num(test.evalues(), nan=1.0), np.nan_to_num(test.pvalues(), nan=1.0)))
     e, p = zip(*found, strict=True)
     return np.array(e), np.array(p)

@@ -280,7 +280,7 @@ class InputDrift(ThreadSafe):
         """Return the variance of sums of rows relative to that of independent rows; infinite if undetermined."""
         if self._long_run is None:
             return np.full(self._rows.shape[1], np.inf)
-        V = self._long_run.variance.reshape(self._centres.shape[1:])
+        V = self._long_run.largest.reshape(self._centres.shape[1:])
         of_row = self._row_variance(self._reference[1].sum(axis=0))
         ratio = np.divide(V, of_row, out=np.ones(V.shape), where=of_row > 0.0)
         return np.asarray(np.where(np.isnan(ratio), np.inf, ratio).max(axis=0))

@@ -87,6 +87,11 @@ class LongRunVariance(ThreadSafe):
         self.variance = np.full(n_series, np.nan)
         self._newest = np.array([self.variance, self.freedom, self.growth])
 
+    @property
+    def largest(self) -> Floats:
+        """The larger of the long-run variance in use and that of all rows; NaN if both are undetermined."""
+        return np.asarray(np.fmax(self.variance, self._newest[0]))
+
     def update(self, values: Floats) -> None:
         """Add rows of shape (n, m)."""
         _add(np.ascontiguousarray(values), self._n, self._pending, self._squares)

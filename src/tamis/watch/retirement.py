@@ -269,7 +269,9 @@ def _order(X: Floats, values: Floats, cost: Floats) -> Ints:
         model = HistGradientBoostingRegressor(max_iter=50, random_state=0).fit(X, values)
         found = permutation_importance(model, X[-1000:], values[-1000:], n_repeats=2, random_state=0)
     columns = np.flatnonzero(cost > 0.0)
-    return columns[np.argsort(np.maximum(found.importances_mean, 0.0)[columns] / cost[columns], kind="stable")]
+    return columns[
+        np.argsort(np.maximum(found.importances_mean, 0.0)[columns] / cost[columns], kind="stable")
+    ]
 
 
 def _switched(model: Any, X: Floats, off: Ints) -> Array:

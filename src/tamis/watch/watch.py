@@ -62,7 +62,6 @@ DEFAULT_RULES = (
 _LEAST_SHARE = 0.05  # smallest value relative to the largest
 _ALPHA = 0.001  # family-wise level to become relevant
 _STAYS = 0.05  # level for each feature to remain relevant
-_ROWS_PER_SLOPE = 5
 _MOST_CLASSES = 3  # whose residuals are tested for a relation to unused features
 _MOST_OUTPUTS = 10  # outputs of the model whose drift is measured
 _EPS = 0.005  # error of a cumulative share, whose standard error in the rows of a half-life of 500 is .02
@@ -431,7 +430,11 @@ class Watch(ThreadSafe, WatchPresentation):
     def _default_selector(self) -> Any:
         # Its scores measure relevance; its p-values are not used, except for the logged predictions.
         return MutualInformation(
-            1, half_life=self.half_life, categorical=self._categories or None, dependence="independent", eps=_EPS
+            1,
+            half_life=self.half_life,
+            categorical=self._categories or None,
+            dependence="independent",
+            eps=_EPS,
         )
 
     def _live_model(self, X: Floats) -> LiveModel:
@@ -532,8 +535,10 @@ class Watch(ThreadSafe, WatchPresentation):
             return None
         values = self._target_values(target)
         if self._marginal is None:
-            self._marginal = ConditionalRelevance(X.shape[1], values.shape[1], self.half_life)
-        self._marginal.update(X, np.empty((len(X), 0)), values, np.empty(0, dtype=np.int64))
+            self._marginal = ConditionalRelevance(
+                X.shape[1], values.shape[1], self.half_life, is_sequential=False
+            )
+        self._marginal.update(X, values, np.empty(0, dtype=np.int64))
         return self._marginal.pvalues()
 
     def _target_values(self, target: Array) -> Floats:
@@ -552,15 +557,13 @@ class Watch(ThreadSafe, WatchPresentation):
         order = np.argsort(-reliance, kind="stable")
         if self._conditional is None:
             self._conditional = ConditionalRelevance(X.shape[1], values.shape[1], self.half_life)
-        self._conditional.update(X, np.empty((len(X), 0)), values, order[used[order]])
-        # Slow features are known from few independent rows, too few for the regressions on the features used.
         assert self._input_drift is not None
-        slow = self._input_drift.inflation() * _ROWS_PER_SLOPE * (1 + 2 * used.sum()) > 2.0 * self.half_life
+        self._conditional.update(X, values, order[used[order]], self._input_drift.inflation())
         # That a feature was relevant while it was used does not show that it is, given the others.
         was = self._states.is_relevant & ~self._states.is_used
         with np.errstate(divide="ignore"):
             pvalues = np.where(was, self._conditional.pvalues(), 1.0 / self._conditional.evalues())
-        return _below(np.where(slow | slow[used].any(), np.nan, pvalues), was)
+        return _below(pvalues, was)
 
     def _find_causes(self, X: Floats, values: Floats, y: Array) -> Ints | None:
         """Return for each feature the number of rows since it was last relevant, if detected now; otherwise 0.

@@ -161,6 +161,7 @@ UNUSED = {
     "lots of 50 rows, and noise": lambda rng, n: (
         np.repeat(rng.normal(size=(n // 50, D + 1)), 50, axis=0) + 0.3 * rng.normal(size=(n, D + 1))
     ),
+    "lots of 200 rows": lambda rng, n: np.column_stack([lots(rng, n, False), 0.5 * rng.logistic(size=n)]),
     "t, 2 degrees of freedom": lambda rng, n: rng.standard_t(2, size=(n, D + 1)),
     "a class of 1 %": lambda rng, n: rng.normal(size=(n, D + 1)),
 }
@@ -182,14 +183,19 @@ def unused(runs: int) -> None:
         at = np.concatenate(largest)
         shares = (at >= 20).mean(), (at >= 1000).mean(), (np.concatenate(smallest) < 0.001).mean()
         print(f"| {name} | {' | '.join(f'{one:.3f}' for one in shares)} |", flush=True)
-    for name, effect in (("independent", 0.3), ("independent", 0.5), ("independent", 1.0), ("AR .9", 1.0)):
+    for name, effect in (
+        ("independent", 0.3), ("independent", 0.5), ("independent", 1.0), ("AR .9", 1.0), ("lots of 200 rows", 1.0),
+    ):  # fmt: skip
         found = []
         for seed in range(runs):
-            Z = UNUSED[name](np.random.default_rng([16, seed]), rows)
+            Z = UNUSED[name](np.random.default_rng([16, seed]), 3 * rows if "lots" in name else rows)
             e, p = along(Z[:, :D], Z[:, 0] + effect * Z[:, 5] + Z[:, D] > 0)
             each = e[:, 5] > 1 / least, p[:, 5] < least
             found.append([STEP * (1 + int(np.argmax(one))) if one.any() else math.inf for one in each])
-        print(f"{name}, effect {effect}: found after {np.median(found, axis=0)} rows by e-value and p-value")
+        print(
+            f"{name}, effect {effect}: found after {np.median(found, axis=0)} rows by e-value and p-value",
+            flush=True,
+        )
 
 
 def along(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

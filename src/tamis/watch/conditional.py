@@ -8,8 +8,9 @@ feature are independent given Z, the products
 
 have a mean of 0 (Shah, Peters, The hardness of conditional independence testing and the generalised covariance measure,
 Annals of Statistics 48(3), 2020). Both means are linear in Z, with coefficients from earlier rows that fade with
-`half_life`, or, if features used are slow, with the rows that count as five independent ones per coefficient. A copy of a used feature has no residual score, so it is not relevant, and neither is a feature that
-depends on the label through used features alone.
+`half_life`, or if the features used are slow, with the rows that count as five independent ones per coefficient. A copy
+of a used feature has no residual score, so it is not relevant, and neither is a feature that depends on the label
+through used features alone.
 
 The p-value compares the faded mean of g with its error by Student's t. The long-run variance of g is estimated from
 blocks (:mod:`tamis.watch.long_run`), so rows may depend on one another; while it is undetermined, so is the p-value. It

@@ -164,3 +164,38 @@ def test_mistakes_take_one_line(call, arguments, message):
     assert message in err
     assert out == ""
     assert len(err.splitlines()) == 1
+
+
+def test_several_labels_are_streams_with_a_mean(call, tmp_path):
+    text = (tmp_path / "table.csv").read_text(encoding="utf-8").splitlines()
+    rows = [f"{line},{int(float(line.split(',')[0]) > 0)},{i / 7:.3f}" for i, line in enumerate(text[1:])]
+    (tmp_path / "two.csv").write_text("\n".join([f"{text[0]},wet,price", *rows]), encoding="utf-8")
+    words = [
+        "two.csv",
+        "--label",
+        "state",
+        "--label",
+        "wet",
+        "--drop",
+        "price",
+        "--seeds",
+        1,
+        "--selector",
+        "fisher",
+    ]
+    code, out, err = call(*words, "--selector", "mi", "-q", "--json", "--report", "page.html")
+    assert (code, err) == (0, "")
+    document = json.loads(out)
+    assert document["streams"] == ["two.csv state", "two.csv wet"]
+    accuracy = document["tables"]["accuracy"]
+    for method in ("fisher", "mi"):
+        both = [accuracy[stream][method]["mean"] for stream in document["streams"]]
+        assert document["mean"]["accuracy"][method] == pytest.approx(np.mean(both))
+        assert both[0] > 0.8
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "mean rank" in page
+    assert "Mean over 2 labels (accuracy): fisher 0." in call(*words, "-q")[1]
+    assert call("two.csv", "--label", "price")[2] == (
+        "tamis: --label price contains numbers, but compare evaluates classifiers: for numbers, use recommend or run.\n"
+    )
+    assert call("two.csv", "--label", "wet", "--label", "price")[0] == 2

@@ -586,3 +586,108 @@ def test_columns_are_judged_by_the_rows_that_exist_as_in_a_file(call, tmp_path):
     assert sorted(first["entered"]) == ["day.weekday", "day.year", "heat", "town"]
     assert "note is excluded: an identifier" in err
     assert "town is excluded" not in err
+
+
+# -- several labels ------------------------------------------------------------------------------------------
+
+
+SEVERAL = [word for label in ("hot", "dry", "price") for word in ("--label", label)]
+USING = ("--selector", "t-score", "--select", "1", "--batch-size", "50", "--idle", 0, "--every", 200, "-q")
+
+
+def weather(n, kind, seed=0):
+    """Return lines: `hot` depends on a, `dry` (sometimes missing) on b, the number `price` on c."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4)).round(3)
+    made = []
+    for i, (a, b, c, d) in enumerate(X.tolist()):
+        row = {
+            "a": a,
+            "b": b,
+            "c": c,
+            "d": d,
+            "hot": "yes" if a > 0 else "no",
+            "dry": int(b > 0),
+            "price": 2 * c,
+        }
+        row["dry"] = None if i % 7 == 3 else row["dry"]
+        values = ["" if value is None else str(value) for value in row.values()]
+        made.append(json.dumps(row) + "\n" if kind == "jsonl" else ",".join(values) + "\n")
+    return made if kind == "jsonl" else ["a,b,c,d,hot,dry,price\n", *made]
+
+
+def lines_of(place):
+    return [json.loads(line) for line in place.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_several_labels_have_lines_of_their_own_and_go_on_where_they_were(call, tmp_path, kind):
+    made, source = weather(800, kind), f"a.{kind}"
+    line = (source, *SEVERAL, *USING, "--drop-unlabelled", "--report", "page.html")
+    (tmp_path / source).write_text("".join(made[:430]) + made[430][:9])
+    assert call(*line, "--checkpoint", "run.tamis", "--out", "found.jsonl")[0] == 0
+    with (tmp_path / source).open("a") as file:
+        file.write(made[430][9:] + "".join(made[431:]))
+    assert call(*line, "--checkpoint", "run.tamis", "--out", "found.jsonl")[0] == 0
+    assert call(*line, "--out", "whole.jsonl")[0] == 0
+    assert (tmp_path / "found.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    found = lines_of(tmp_path / "found.jsonl")
+    entered = {one["label"]: one["entered"] for one in found if one["event"] == "selection"}
+    assert entered == {"hot": ["a"], "dry": ["b"], "price": ["c"]}
+    scores = {one["label"]: one for one in found if one["event"] == "scores"}
+    assert scores["hot"]["accuracy"] > 0.9
+    assert scores["price"]["mae"] < 1.0
+    assert [scores[label]["n_seen"] for label in scores] == [800, sum(i % 7 != 3 for i in range(800)), 800]
+    assert found[-1]["n_seen"] == 800
+    assert "Shared selection" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    code, _, err = call(source, *SEVERAL[:4], *USING, "--drop-unlabelled", "--checkpoint", "run.tamis")
+    assert code == 1
+    assert "whose stream.label is ['hot', 'dry', 'price'], not ['hot', 'dry']" in err
+    # Each label is predicted as if it were the only one.
+    for label, more in (
+        ("hot", ["--drop", "dry,price"]),
+        ("price", ["--drop", "hot,dry", "--task", "regression"]),
+    ):
+        assert call(source, "--label", label, *more, *USING, "--out", "alone.jsonl")[0] == 0
+        own = [{**one, "label": label} for one in lines_of(tmp_path / "alone.jsonl") if one["event"] != "end"]
+        assert [one for one in found if one.get("label") == label] == own
+
+
+def test_a_row_without_a_label_is_a_bad_row_unless_it_is_skipped(call, tmp_path):
+    (tmp_path / "a.csv").write_text("".join(weather(300, "csv")))
+    code, _, err = call("a.csv", *SEVERAL, *USING)
+    assert code == 1
+    assert "rows have no label, the first is row 4; add --drop-unlabelled." in err
+    assert call("a.csv", *SEVERAL, *USING, "--dead-letters", "bad.jsonl")[0] == 0
+    bad = lines_of(tmp_path / "bad.jsonl")
+    assert len(bad) == 43
+    assert bad[0]["row"] == 4
+    assert bad[0]["reason"].startswith("has no 'dry' in row 4: fix it")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--label", "wet"], "'a.csv' has no column 'wet'"),
+        (["--label", "2"], "--label 2 is a position: several labels are given by their names."),
+        (["--drop", "dry"], "--drop must not contain the label 'dry': remove it from the list."),
+        (["--watch"], "--watch is for one label, but --label names 3: follow each alone."),
+        (["--save", "models"], "--save is for one label, but --label names 3: follow each alone."),
+        (["--live"], "--live is for one label, but --label names 3: follow each alone."),
+        (["--label-key", "a"], "--label-key matches the labels of one column: give --label once."),
+        (
+            ["--learner", "nb"],
+            "--label price contains numbers, but --learner nb is for classes: omit --learner",
+        ),
+        (
+            ["--task", "regression"],
+            "--label hot contains text, but --task regression is for numbers: omit --task",
+        ),
+    ],
+)
+def test_what_needs_one_label_is_said_in_a_sentence(call, tmp_path, more, message):
+    (tmp_path / "a.csv").write_text("".join(weather(300, "csv")))
+    code, found, err = call("a.csv", *SEVERAL, *USING, "--drop-unlabelled", *more)
+    assert (code in (1, 2), found) == (True, [])
+    assert err.startswith(f"tamis: {message}")
+    assert err.count("\n") == 1

@@ -430,3 +430,100 @@ def test_dependent_rows_are_announced(folder, call):
         line = re.search(r"[Rr]ows are autocorrelated: 2,400 rows count as (\d+)", text)
         assert line is not None
         assert 150 < int(line[1]) < 600
+
+
+@pytest.fixture
+def weather(folder):
+    """Of seven columns, `hot` depends on a and b, `dry` on b and c, the number `price` on c; `dry` has a hole."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(1200, 5)).round(4)
+    hot = np.where(X[:, 0] + X[:, 1] > 0, "yes", "no")
+    dry = np.where(X[:, 1] - X[:, 2] > 0, 1, 0).astype(object)
+    dry[7] = ""
+    price = (2 * X[:, 2] + rng.normal(size=1200)).round(3)
+    rows = np.c_[X.astype(object), hot, dry, price].tolist()
+    lines = [",".join(map(str, row)) for row in [[*"abcde", "hot", "dry", "price"], *rows]]
+    (folder / "weather.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return [word for label in ("hot", "dry", "price") for word in ("--label", label)]
+
+
+def test_several_labels_have_a_ranking_each_and_share_a_selection(call, weather, tmp_path):
+    words = ["weather.csv", *weather, "--drop-unlabelled", "--level", "0.05", "-q"]
+    code, out, err = call(*words, "--json", "--out", tmp_path / "scores.csv")
+    assert (code, err) == (0, "")
+    document = json.loads(out)
+    assert document["targets"] == ["hot", "dry", "price"]
+    assert sorted(document["selected"]) == ["a", "b", "c"]
+    assert document["price"] == 3
+    assert document["verdict"] == "3 of 5 features serve 3 targets, which need 1 to 2 each, 5 in all."
+    of_label = document["by_target"]
+    assert {name: one["n_rows"] for name, one in of_label.items()} == {
+        "hot": 1200,
+        "dry": 1199,
+        "price": 1200,
+    }
+    for label, more in (("hot", "dry,price"), ("price", "hot,dry")):
+        task = ["--task", "regression"] if label == "price" else []
+        alone = ["--label", label, "--drop", more, *task, "--level", "0.05", "--json", "-q"]
+        single = json.loads(call("weather.csv", *alone)[1])
+        assert of_label[label]["features"] == single["features"]
+    with (tmp_path / "scores.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["label"], row["rank"]) for row in rows] == [
+        (label, str(rank)) for label in ("hot", "dry", "price") for rank in range(1, 6)
+    ]
+    code, out, _ = call(*words, "--report", tmp_path / "page.html")
+    assert code == 0
+    shown = [line.split() for line in out.splitlines()]
+    assert ["c", "dry,", "price"] in shown
+    assert "price: ranked by mutual information" in out
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "The best columns for price" in page
+    assert "Shared selection" in page
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "message"),
+    [
+        (
+            ["--label", "hot"],
+            1,
+            "'weather.csv': 1 row has no label, the first is row 8; add --drop-unlabelled.",
+        ),
+        (["--label", "wet", "--drop-unlabelled"], 2, "'weather.csv' has no column 'wet'"),
+        (["--label", "-1"], 2, "--label -1 is a position: several labels are given by their names."),
+        (
+            ["--plot", "a.png"],
+            2,
+            "--plot draws the ranking for one label: give --report FILE, which shows all.",
+        ),
+        (
+            ["--task", "regression"],
+            2,
+            "--label hot contains text, but --task regression is for numbers: omit --task",
+        ),
+        (
+            ["--task", "classification", "--drop-unlabelled"],
+            2,
+            "--label price contains numbers, but --task classification is for classes: omit --task",
+        ),
+        (["--drop", "dry", "--drop-unlabelled"], 2, "--drop must not contain the label 'dry'"),
+    ],
+)
+def test_mistakes_with_several_labels_are_told_in_one_line(call, weather, more, code, message):
+    found = call("weather.csv", *weather, *more, "-q")
+    assert (found[0], found[1]) == (code, "")
+    assert found[2].startswith(f"tamis: {message}")
+    assert found[2].count("\n") == 1
+
+
+def test_a_numeric_label_is_screened_as_one(call, weather):
+    code, out, err = call("weather.csv", "--label", "price", "-q")
+    assert code == 1
+    assert "predict a number with --task regression" in err
+    code, out, err = call(
+        "weather.csv", "--label", "price", "--drop", "hot,dry", "--task", "regression", "-q"
+    )
+    assert (code, err) == (0, "")
+    assert features(out)[0] == "c"
+    assert "5 columns, 1,200 rows, numeric label" in out

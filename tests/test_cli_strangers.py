@@ -173,12 +173,17 @@ def test_all_is_said_as_one_json_document(here, monkeypatch, capsys):
     assert [json.loads(line)["finished"] for line in capsys.readouterr().out.splitlines()][-1] is True
 
 
-@pytest.mark.parametrize("command", [name for name in ROOT.commands if name not in ("run", "recommend")])
+SEVERAL = ("run", "recommend", "screen", "compare", "follow")
+
+
+@pytest.mark.parametrize("command", [name for name in ROOT.commands if name not in SEVERAL])
 def test_one_label_of_several_is_not_dropped(here, capsys, command):
     if not any(one.name == "label" for one in ROOT.commands[command].params):
         pytest.skip("it has no label")
     code = main([command, "table.csv", "--label", "state", "--label", "heat"])
     out, err = capsys.readouterr()
     assert (code, out) == (2, "")
-    said = f"tamis: --label is given 2 times: give it once to {command}; run and recommend take several labels.\n"
-    assert err == said
+    assert err == (
+        f"tamis: --label is given 2 times: give it once to {command}; run, recommend, screen, compare and follow"
+        " take several labels.\n"
+    )

@@ -13,7 +13,7 @@ from tamis.cli.failure import FAILED, INTERRUPTED, MisuseError
 from tamis.cli.methods import amount, keys, part, selectors
 from tamis.cli.options import OUTPUT, AsJSON, Force, HelpPanel, Quiet, check_whole, command
 from tamis.cli.output import Output, progress, terminal, warnings_in_one_line
-from tamis.cli.reading import ReadingOptions
+from tamis.cli.reading import ReadingOptions, TargetOptions
 from tamis.options import RunOptions
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def compare(
     options: Annotated[
         RunOptions, HelpPanel("Comparison", without=("stability_window", "n_draws", "metrics"))
     ],
-    reading: ReadingOptions,
+    reading: TargetOptions,
     jobs: Annotated[int, typer.Option("--jobs", "-j"), OUTPUT] = 1,
     out: Annotated[str | None, OUTPUT] = None,
     report: Annotated[str | None, OUTPUT] = None,
@@ -79,6 +79,8 @@ def compare(
 --learner naive-bayes --seeds 5 --jobs 2 --out results --report compare.html`
 
     `tamis compare sensors.csv machines.parquet --label state --select 5`
+
+    `tamis compare posts.csv --label python --label sql`
     """
     from tamis.evaluate import run_experiment
 
@@ -92,7 +94,12 @@ def compare(
                 f"--stream {name} is a file: give it without --stream, and its label with --label."
             )
     streams = _parts_by_name([*(stream or ([] if files else _STREAMS))])
-    streams |= {file: _file_stream(file, reading, quiet, options.clock) for file in files or []}
+    for file in files or []:
+        names: dict[str, str | None] = {f"{file} {label}": label for label in reading.targets()} or {
+            file: None
+        }
+        for name, label in names.items():
+            streams[name] = _file_stream(file, reading.of(label), quiet, options.clock)
     opened = _open_streams(streams) if select is None or not selector else {}
     chosen = _parts_by_name(selector or _default_selectors(opened))
     console = terminal(stderr=True)
@@ -108,14 +115,22 @@ def compare(
             on_progress=lambda done: show(done.n_done / done.n_cells, str(done)),
             **options.changed(),
         )
-    return _finish(result, output)
+    return _finish(result, output, reading.targets())
 
 
 def _file_stream(
     file: str, reading: ReadingOptions, quiet: bool, clock: tuple[str, ...]
 ) -> tuple[str, dict[str, Any]]:
     """Profile a file, and return it as a stream of the grid."""
-    table, how = reading.look(file, quiet=quiet, clock=clock)
+    table = reading.table(file)
+    how: dict[str, Any] = {}
+    if table is not None:
+        if reading.profile(table, clock, classes=False).has_numeric_label:
+            raise MisuseError(
+                f"--label {reading.label} contains numbers, but compare evaluates classifiers: for numbers, use"
+                " recommend or run."
+            )
+        how = reading.column_options(table, quiet=quiet, clock=clock)
     opts = {"label": reading.label_column(), "format": reading.format, **reading.dialect(), **how}
     if table is None:
         opts |= {"n_features": reading.n_features, "zero_based": reading.zero_based}
@@ -159,11 +174,15 @@ def _amounts(opened: dict[str, Stream]) -> dict[str, int | float]:
     return result
 
 
-def _finish(result: ExperimentResult, output: Output) -> int:
-    """Show the result and write it where it is wanted; return the exit code."""
+def _finish(result: ExperimentResult, output: Output, labels: list[str]) -> int:
+    """Show the result, with the mean over several labels, and write it; return the exit code."""
     out = output.folders["--out"]
     if output.as_json or (result.cells["status"] == "done").any():
-        output.finish(result, {"results": (out, lambda place: None)})
+        means = result.table(result.measure).means() if labels and result.measure in result.metrics else {}
+        said = ", ".join(f"{name} {value:.3f}" for name, value in means.items())
+        mean: dict[str, Any] = {"mean": {result.measure: means}} if means else {}
+        closing = f"Mean over {len(labels)} labels ({result.measure}): {said}" if means else ""
+        output.finish(result, {"results": (out, lambda place: None)}, closing=closing, **mean)
         if out is None and not result.interrupted and not output.as_json:
             print("Not saved: --out FOLDER saves every run, and resumes after an interruption.")
     for error in dict.fromkeys(result.failed.values()):

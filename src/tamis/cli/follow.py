@@ -14,13 +14,14 @@ from tamis.cli.follow_watch import FollowedWatch
 from tamis.cli.methods import Models
 from tamis.cli.options import OUTPUT, Force, HelpPanel, Quiet, command
 from tamis.cli.output import alone, note, terminal, warnings_in_one_line
-from tamis.cli.reading import ReadingOptions
+from tamis.cli.reading import TargetOptions
 from tamis.cli.run import RunOutput, title_of, watch_of
 from tamis.options import RunOptions
 
 if TYPE_CHECKING:
     from tamis.cli.live import LivePage
     from tamis.evaluate import PrequentialResult, Step
+    from tamis.evaluate.prequential.targets import TargetsResult, TargetSteps
     from tamis.persistence.journal import Journal
     from tamis.streams.tables import Table
     from tamis.streams.tail import FollowedStream
@@ -30,7 +31,7 @@ _IGNORED_PROBLEMS = ("missing", "drop_unlabelled")  # handled by --dead-letters 
 
 
 @dataclass
-class _Reading(ReadingOptions):
+class _Reading(TargetOptions):
     """How rows are read.
 
     Parameters
@@ -85,7 +86,7 @@ class _Source:
     schema: list[str] | None = None
     client_config: str | None = None
 
-    def check(self, reading: ReadingOptions, checkpoint: str | None, options: RunOptions) -> str:
+    def check(self, reading: TargetOptions, checkpoint: str | None, options: RunOptions) -> str:
         """Return the source; raise if the options exclude each other."""
         if self.label_key is not None and options.delay != 0:
             raise MisuseError("--label-key and --delay both define when labels arrive: choose one.")
@@ -93,6 +94,8 @@ class _Source:
             raise MisuseError("Name what to follow: a FILE, a folder, a pattern such as 'parts/*.csv', or -.")
         if reading.label is None:
             raise MisuseError("Name the label column: --label NAME (or its position).")
+        if self.label_key is not None and reading.targets():
+            raise MisuseError("--label-key matches the labels of one column: give --label once.")
         reading.reject_width()
         if reading.zero_based is not None or reading.format == "svmlight":
             raise MisuseError("svmlight files cannot be followed: only CSV, JSON lines and Parquet.")
@@ -108,19 +111,30 @@ class _Source:
         return self.source
 
     def open(
-        self, reading: ReadingOptions, clock: tuple[str, ...], *, classes: bool, quiet: bool
+        self, reading: TargetOptions, clock: tuple[str, ...], models: dict[str, Models], *, quiet: bool
     ) -> FollowedStream:
-        """Open the stream, which waits for rows."""
+        """Open the stream, which waits for rows; set the models of several labels when the first ones arrive."""
         from tamis.streams import follow_files
 
         ignored = _IGNORED_PROBLEMS if self.dead_letters is not None or self.label_key is not None else ()
+        labels, one = reading.targets(), reading.of()
 
         def judge(table: Table) -> dict[str, Any]:
-            return reading.column_options(
-                table, classes=classes, quiet=quiet, ignored=ignored, clock=clock, grows=True
-            )
+            drop: list[str] = []
+            for at, (label, own) in enumerate(models.items()):
+                given = {"learner": own.learner, "task": own.task}
+                if labels and reading.predicts_numbers(label, table, given, numbers=own.is_regression):
+                    models[label] = replace(own, task="regression")
+                options = reading.of(label or None).column_options(
+                    table, classes=not models[label].is_regression, quiet=quiet or at > 0, ignored=ignored, clock=clock,
+                    grows=True,
+                )  # fmt: skip
+                drop += options["drop"]
+            return options | {"drop": [name for name in dict.fromkeys(drop) if name not in labels]}
 
-        own = {**vars(self), **reading.dialect(), **reading.user_options(), "label": reading.label_column()}
+        own = {**vars(self), **reading.dialect(), **one.user_options(), "label": labels or one.label_column()}
+        if labels:
+            own["drop"] = reading.of_labels(labels).user_options()["drop"]
         own |= {"schema": self.schema or (), "client": _read_settings(own.pop("client_config"))}
         return follow_files(
             own.pop("source"), format=reading.format, header=reading.header, judge=judge, **own
@@ -180,21 +194,30 @@ def follow(
 
     `tamis follow sensors.csv --label state --watch --live`
 
+    `tamis follow posts.csv --label python --label sql --checkpoint posts.tamis`
+
     `tamis follow kafka://localhost/rows --labels labels --label-key id --label state --checkpoint run.tamis`
 
     `producer | tamis follow - --label -1 --number serial --checkpoint run.tamis`
     """
     source = followed.check(reading, checkpoint, options)
     _check_watch(watch, alerting, live, port, options)
+    labels = reading.targets()
+    for name, given in (("--watch", watch), ("--live", live), ("--save", save)):
+        if labels and given:
+            raise MisuseError(f"{name} is for one label, but --label names {len(labels)}: follow each alone.")
     out_file = None if out == "-" else out
     files = {"--checkpoint": checkpoint, "--out": out_file, "--save": save}
     output = RunOutput(False, quiet, report, {"--dead-letters": followed.dead_letters, **files})
     output.check([source], force)
     with alone(checkpoint, out_file, followed.dead_letters):
-        position = None if checkpoint is None else _saved_position(checkpoint, source)
+        position, tasks = (None, {}) if checkpoint is None else _saved_position(checkpoint, source, labels)
+        own = dict.fromkeys(labels or [""], models)
+        if models.task is models.learner is None:
+            own |= {label: replace(models, task=task) for label, task in tasks.items() if label in labels}
         for place in (out_file, followed.dead_letters) if position is None else ():
             _truncate(place)
-        stream = followed.open(reading, options.clock, classes=not models.is_regression, quiet=quiet)
+        stream = followed.open(reading, options.clock, own, quiet=quiet)
         from tamis.persistence.journal import Journal
 
         journal = Journal(out)
@@ -208,9 +231,10 @@ def follow(
         from tamis.evaluate.prequential.settings import features_of
 
         names, categorical = features_of(stream, options)
-        selector, learner = models.make(categorical)
+        pairs = {label: one.make(categorical) for label, one in own.items()}
+        ((selector, learner), *_) = pairs.values()
         output.models = {"selector": selector, "learner": learner, "feature_names": names}
-        events = Events(journal, stream, selector, every)
+        events = Events(journal, stream, every, labels)
         if watch:
             known = list(stream.feature_names or []) if names is None else names
             events.watched = FollowedWatch(
@@ -225,8 +249,8 @@ def follow(
             options, checkpoint=checkpoint, checkpoint_seconds=checkpoint_seconds, checkpoint_every=1 << 62,
             keep_steps=_RECORDS,
         )  # fmt: skip
-        result = _run(stream, selector, learner, events, options, quiet=quiet or out_file is None)
-        why = "interrupted" if result.settings["interrupted"] else "end"
+        result, was_interrupted = _run(stream, pairs, events, options, quiet=quiet or out_file is None)
+        why = "interrupted" if was_interrupted else "end"
         at = {"n_seen": events.n_seen}
         last = {"event": why, **at, "waiting": stream.n_waiting, **stream.counts}
         rest = [*stream.pop_events(), *stream.events_after_batch()]
@@ -234,10 +258,8 @@ def follow(
         if page is not None:
             page.close()
         output.models["categories"] = stream.categories
-        if out_file is not None and len(result.frames["steps"]["step"]):
-            return output.finish_run(result) or _exit_code(stream)
-        output.write(result, output.writers(result))
-        return INTERRUPTED if result.settings["interrupted"] else _exit_code(stream)
+        _finish(result, output, is_shown=out_file is not None)
+        return INTERRUPTED if was_interrupted else _exit_code(stream)
 
 
 def _read_settings(file: str | None) -> dict[str, str]:
@@ -319,15 +341,15 @@ def _check_watch(watch: bool, alerting: Alerting, live: bool, port: int, options
         alerting.sender()
 
 
-def _saved_position(checkpoint: str, source: str) -> Any:
-    """Return the position of a saved run; None if no run was saved, or none with rows."""
+def _saved_position(checkpoint: str, source: str, labels: list[str]) -> tuple[Any, dict[str, str]]:
+    """Return the position of a saved run, None if no run was saved or none with rows, and the task of each label."""
     import os
 
     from tamis import load
     from tamis.errors import CheckpointError
 
     if not os.path.exists(checkpoint):
-        return None
+        return None, {}
     content = load(checkpoint)
     run = content.get("run") if isinstance(content, dict) else None
     if not isinstance(run, dict):
@@ -336,17 +358,19 @@ def _saved_position(checkpoint: str, source: str) -> Any:
         )
     settings = content.get("settings")
     then = settings.get("stream") if isinstance(settings, dict) else None
-    if isinstance(then, dict) and then.get("path") != source:
-        raise CheckpointError(
-            f"{checkpoint!r} is the checkpoint of another run, whose stream.path is {then.get('path')!r}, not"
-            f" {source!r}: choose another file, or remove it."
-        )
+    for name, now in (("path", source), *([("label", labels)] if labels else [])):
+        if isinstance(then, dict) and then.get(name) != now:
+            raise CheckpointError(
+                f"{checkpoint!r} is the checkpoint of another run, whose stream.{name} is {then.get(name)!r}, not"
+                f" {now!r}: choose another file, or remove it."
+            )
     if (position := run.get("position")) is None and run.get("n_seen") != 0:
         raise CheckpointError(
             f"{checkpoint!r} has no position in a followed stream, so the next row is unknown: choose another file, or"
             " remove it to start again."
         )
-    return position
+    tasks = settings.get("task") if isinstance(settings, dict) else None
+    return position, tasks if isinstance(tasks, dict) else {}
 
 
 def _truncate(place: str | None) -> None:
@@ -358,17 +382,40 @@ def _truncate(place: str | None) -> None:
 
 
 def _run(
-    stream: FollowedStream, selector: Any, learner: Any, events: Events, options: RunOptions, *, quiet: bool
-) -> PrequentialResult:  # fmt: skip
+    stream: FollowedStream, pairs: dict[str, Any], events: Events, options: RunOptions, *, quiet: bool
+) -> tuple[PrequentialResult | TargetsResult, bool]:
+    """Return the result of the run, or of those of several labels, and whether it was interrupted."""
     from tamis.evaluate import prequential
+    from tamis.evaluate.prequential.loop import drive
+    from tamis.evaluate.prequential.targets import TargetRuns
 
     console = terminal(stderr=True)
+    if "" not in pairs:
+        runs = TargetRuns(stream, pairs, options)
+        with warnings_in_one_line(console):
+            return drive(runs, events, "return"), runs.interrupted
+    selector, learner = pairs[""]
     watch = watch_of(console, stream, selector, learner, options, quiet=quiet)
     events.watchers.append(watch)
     with warnings_in_one_line(console), watch:
-        return prequential(
+        result = prequential(
             stream, selector, learner, on_step=events, on_interrupt="return", **options.keywords()
         )
+        return result, result.settings["interrupted"]
+
+
+def _finish(result: PrequentialResult | TargetsResult, output: RunOutput, *, is_shown: bool) -> None:
+    """Show the result if rows were tested, and write the files."""
+    of_label: dict[str, PrequentialResult] | None = getattr(result, "results", None)
+    if of_label is None:
+        writers = output.writers(result)  # type: ignore[arg-type]
+        is_tested = len(result.frames["steps"]["step"]) > 0  # type: ignore[union-attr]
+    else:
+        writers, is_tested = {}, bool(of_label)
+    if is_shown and is_tested:
+        output.finish(result, writers)
+    elif is_tested or of_label is None:
+        output.write(result, writers)
 
 
 class Events:
@@ -378,46 +425,59 @@ class Events:
     ----------
     journal : Journal
     stream : FollowedStream
-    selector : estimator or None
     every : int
         Rows between two lines of scores.
+    labels : list of str
+        The labels if there are several, which the lines name.
     """
 
-    def __init__(self, journal: Journal, stream: FollowedStream, selector: Any, every: int) -> None:
-        self.journal, self.stream, self.selector, self.every = journal, stream, selector, every
+    def __init__(self, journal: Journal, stream: FollowedStream, every: int, labels: list[str]) -> None:
+        self.journal, self.stream, self.every = journal, stream, every
         self.watchers: list[Callable[[Step], object]] = []
         self.listeners: list[Callable[[dict[str, Any]], object]] = []
         self.watched: FollowedWatch | None = None
-        self.selected: list[str] = []
+        self.selected: dict[str, list[str]] = {label: [] for label in labels or [""]}
         self.n_seen = self._n_reported = 0
 
-    def __call__(self, step: Step) -> None:
+    def __call__(self, step: Step | TargetSteps) -> None:
         """Write the events of a step."""
         self.n_seen = int(step.n_seen)
-        at = {"step": int(step.step), "n_seen": self.n_seen}
-        lines = [{**one, **at} for one in self.stream.pop_events()]
-        names = step.names
-        selected = [names[j] for j in step.selected]
-        if selected != self.selected:
-            before, now = set(self.selected), set(selected)
-            entered = [name for name in selected if name not in before]
-            left = [name for name in self.selected if name not in now]
-            lines.append(
-                {"event": "selection", **at, "entered": entered, "left": left, "n_selected": len(selected)}
-            )
-            self.selected = selected
-        if getattr(self.selector, "drift_detected_", False):
-            lines.append({"event": "drift", **at})
-        if self.watched is not None:
-            lines += [{**one, **at} for one in self.watched.update(step, self.stream.categorical)]
-        if self.n_seen // self.every > self._n_reported // self.every:
-            if self.watched is not None:
-                lines.append({**self.watched.line(), **at})
-            lines.append({"event": "scores", **at, **_scores(step), **self.stream.counts})
+        of_label: dict[str, Step] = getattr(step, "of_target", {"": step})
+        of_row = {"n_seen": self.n_seen}
+        if "" in of_label:
+            of_row = {"step": int(of_label[""].step), **of_row}
+        lines = [{**one, **of_row} for one in self.stream.pop_events()]
+        is_due = self.n_seen // self.every > self._n_reported // self.every
+        for label, one in of_label.items():
+            at = {"step": int(one.step), "n_seen": int(one.n_seen), **({"label": label} if label else {})}
+            lines += self._events_of(label, one, at)
+            if is_due:
+                if self.watched is not None:
+                    lines.append({**self.watched.line(), **at})
+                lines.append({"event": "scores", **at, **_scores(one), **self.stream.counts})
+        if is_due:
             self._n_reported = self.n_seen
         self.emit(lines)
         for watch in self.watchers:
-            watch(step)
+            watch(of_label[""])
+
+    def _events_of(self, label: str, step: Step, at: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return changes of the selection, drifts and alerts of one label."""
+        lines = []
+        selected = [step.names[j] for j in step.selected]
+        if selected != self.selected[label]:
+            before, now = set(self.selected[label]), set(selected)
+            entered = [name for name in selected if name not in before]
+            left = [name for name in self.selected[label] if name not in now]
+            lines.append(
+                {"event": "selection", **at, "entered": entered, "left": left, "n_selected": len(selected)}
+            )
+            self.selected[label] = selected
+        if getattr(step.models.selector, "drift_detected_", False):
+            lines.append({"event": "drift", **at})
+        if self.watched is not None:
+            lines += [{**one, **at} for one in self.watched.update(step, self.stream.categorical)]
+        return lines
 
     def emit(self, lines: list[dict[str, Any]]) -> None:
         """Write lines, and pass them to the listeners."""
@@ -448,8 +508,10 @@ class Events:
         from tamis.errors import CheckpointError
 
         known = state if isinstance(state, dict) else {}
-        selected, counts = known.get("selected"), [known.get(name, -1) for name in ("n_seen", "n_reported")]
-        if not isinstance(selected, list) or not all(is_integer(n) and n >= 0 for n in counts):
+        selected: Any = known.get("selected")
+        counts = [known.get(name, -1) for name in ("n_seen", "n_reported")]
+        is_known = isinstance(selected, dict) and selected.keys() == self.selected.keys()
+        if not is_known or not all(is_integer(n) and n >= 0 for n in counts):
             raise CheckpointError(
                 "The events of the run in the checkpoint are invalid, so it was changed from outside: choose another"
                 " file, or remove it to start again."
@@ -458,11 +520,10 @@ class Events:
         self.selected, (self.n_seen, self._n_reported) = selected, counts
         if self.watched is not None and state.get("watch") is not None:
             self.watched.restore(state["watch"])
-        known = {
-            "entered": self.selected, "left": [], "n_selected": len(self.selected), "n_seen": self.n_seen,
-        }  # fmt: skip
-        for listen in self.listeners:
-            listen({"event": "selection", **known})
+        for label, names in self.selected.items():
+            line = {"event": "selection", "entered": names, "left": [], "n_selected": len(names)}
+            for listen in self.listeners:
+                listen({**line, "n_seen": self.n_seen, **({"label": label} if label else {})})
 
 
 def _scores(step: Step) -> dict[str, Any]:

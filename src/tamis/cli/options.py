@@ -62,8 +62,8 @@ class _Command(TyperCommand):
         given = [one for one in self.make_parser(ctx).parse_args(args=list(args))[2] if one.name == "label"]
         if len(given) > 1 and not getattr(given[0], "multiple", False):
             raise MisuseError(
-                f"--label is given {len(given)} times: give it once to {ctx.info_name}; run and recommend take"
-                " several labels."
+                f"--label is given {len(given)} times: give it once to {ctx.info_name}; run, recommend, screen, compare"
+                " and follow take several labels."
             )
         return super().parse_args(ctx, args)
 

@@ -6,9 +6,9 @@ import codecs
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import typer
 
@@ -198,6 +198,84 @@ class ReadingOptions:
 
 
 @dataclass
+class TargetOptions(ReadingOptions):
+    """How a file with one or several labels is read.
+
+    Parameters
+    ----------
+    label : NAME
+        The label column: its name, or position (-1 is the last). Repeated: several targets.
+    """
+
+    one: ClassVar[type[ReadingOptions]] = ReadingOptions
+
+    label: list[str] | None = None  # type: ignore[assignment]
+
+    def targets(self) -> list[str]:
+        """Return the labels, if there are several; otherwise none.
+
+        Raises
+        ------
+        MisuseError
+            If several labels include a position.
+        """
+        names = [*dict.fromkeys(self.label or ())]
+        if len(names) < 2:
+            return []
+        if positions := [label for label in names if re.fullmatch(r"-?\d+", label)]:
+            raise MisuseError(
+                f"--label {positions[0]} is a position: several labels are given by their names."
+            )
+        for label in set(names).intersection(_split(self.drop)):
+            raise MisuseError(f"--drop must not contain the label {label!r}: remove it from the list.")
+        return names
+
+    def of(self, label: str | None = None) -> Any:
+        """Return how to read the rows of one label, by default the first; the other labels are not features."""
+        label = next(iter(self.label or ()), None) if label is None else label
+        return self.one(**vars(self.of_labels([label] if label else [])) | {"label": label})
+
+    def of_labels(self, names: list[str]) -> Self:
+        """Return how to read the rows of some labels; the other labels are not features."""
+        drop = [*(self.drop or []), *(one for one in self.label or () if one not in names)]
+        return replace(self, label=names, drop=drop or None)
+
+    def predicts_numbers(
+        self, label: str, table: Table | None, given: dict[str, str | None], *, numbers: bool
+    ) -> bool:
+        """Return whether a model of one of several labels predicts numbers, by the label unless an option says so.
+
+        Parameters
+        ----------
+        label : str
+        table : Table or None
+        given : dict of str to (str or None)
+            The options that determine what is predicted, and their values.
+        numbers : bool
+            What they determine.
+
+        Raises
+        ------
+        MisuseError
+            If an option does not suit the label.
+        """
+        if table is None:
+            return numbers
+        profile = self.of(label).profile(table, classes=False)
+        option = next((f"--{name} {value}" for name, value in given.items() if value is not None), None)
+        if option is None:
+            return profile.has_numeric_label
+        is_text = any(re.fullmatch(r"[-+.\deE]+", name) is None for name in profile.classes)
+        if is_text if numbers else profile.has_numeric_label:
+            what, fits = ("text", "numbers") if numbers else ("numbers", "classes")
+            raise MisuseError(
+                f"--label {label} contains {what}, but {option} is for {fits}: omit {option.split()[0]}, which is then"
+                " chosen for each label."
+            )
+        return numbers
+
+
+@dataclass
 class Reading(ReadingOptions):
     """The file or data set that a command reads, and how.
 
@@ -274,6 +352,38 @@ class Reading(ReadingOptions):
         assert self.dataset is not None
         generated = {row["name"].lower() for row in list_streams()}
         return (load_stream if self.dataset.lower() in generated else load_dataset)(self.dataset)
+
+
+@dataclass
+class TargetReading(TargetOptions, Reading):
+    """The file that a command reads, with one or several labels."""
+
+    one: ClassVar[type[ReadingOptions]] = Reading
+
+    def targets(self) -> list[str]:
+        """Return the labels, if there are several; otherwise none.
+
+        Raises
+        ------
+        MisuseError
+            If several labels include a position, or the input can be read only once.
+        """
+        names = super().targets()
+        if names and self.file == "-":
+            raise MisuseError(
+                "Several --label need several passes, but standard input can be read only once: save it to a file."
+            )
+        self.of(next(iter(names), None)).check()
+        return names
+
+    def numbers_of(
+        self, labels: list[str], given: dict[str, str | None], *, numbers: bool
+    ) -> dict[str, bool]:
+        """Return for each of several labels whether a model of it predicts numbers; see `predicts_numbers`."""
+        return {
+            one: self.predicts_numbers(one, self.of(one).table(str(self.file)), given, numbers=numbers)
+            for one in labels
+        }
 
 
 def _split(given: list[str] | None) -> list[str]:

@@ -11,8 +11,7 @@ from tamis.catalog import find_learner
 from tamis.cli.failure import MisuseError
 from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, check_word, command
 from tamis.cli.output import Output, progress
-from tamis.cli.reading import stream_name
-from tamis.cli.run import TargetReading
+from tamis.cli.reading import TargetReading, stream_name
 from tamis.cli.warm_up import compile_missing
 
 
@@ -69,10 +68,11 @@ def recommend(
     output = Output(as_json, quiet, report)
     output.check(reading.inputs, force)
     labels: list[Any] = reading.targets()
-    number_of = {label: task is None and named is None and reading.is_number(label) for label in labels}
+    given = {"learner": None if named is None else learner, "task": task}
+    number_of = reading.numbers_of(labels, given, numbers=numbers)
     streams = {
-        label: reading.of(label).open(classes=not (numbers or number_of.get(label)), quiet=quiet)
-        for label in labels or [next(iter(reading.label or ()), None)]
+        label: reading.of(label).open(classes=not number_of.get(label, numbers), quiet=quiet)
+        for label in labels or [None]
     }
     if named is None and not numbers:
         compile_missing("recommend", quiet=quiet)

@@ -22,7 +22,7 @@ from tamis.cli.output import (
     write_csv,
     write_output,
 )
-from tamis.cli.reading import Reading
+from tamis.cli.reading import Reading, TargetReading
 from tamis.cli.warm_up import compile_missing
 from tamis.errors import DataError, TamisError
 from tamis.options import RunOptions
@@ -33,56 +33,6 @@ if TYPE_CHECKING:
     from tamis.terminal import Watch
 
 _PROTOCOLS = {"honest": "test-then-train", "paper": "select, test, train"}
-
-
-@dataclass
-class TargetReading(Reading):
-    """The file that a run reads, with one or several labels.
-
-    Parameters
-    ----------
-    label : NAME
-        The label column: its name, or position (-1 is the last). Repeated: several targets, each with a run of its own.
-    """
-
-    label: list[str] | None = None  # type: ignore[assignment]
-
-    def targets(self) -> list[str]:
-        """Return the labels, if there are several; otherwise none.
-
-        Raises
-        ------
-        MisuseError
-            If several labels include a position, or the input can be read only once.
-        """
-        names = [*dict.fromkeys(self.label or ())]
-        if len(names) < 2:
-            return []
-        if self.file == "-":
-            raise MisuseError(
-                "Several --label need several passes, but standard input can be read only once: save it to a file."
-            )
-        if positions := [label for label in names if label.removeprefix("-").isdecimal()]:
-            raise MisuseError(
-                f"--label {positions[0]} is a position: several labels are given by their names."
-            )
-        return names
-
-    def of(self, label: str | None) -> Reading:
-        """Return how to read the rows of one label; the other labels are not features."""
-        return Reading(**vars(self.of_labels([label] if label else [])) | {"label": label})
-
-    def of_labels(self, names: list[str]) -> TargetReading:
-        """Return how to read the rows of some labels; the other labels are not features."""
-        drop = [*(self.drop or []), *(one for one in self.label or () if one not in names)]
-        return TargetReading(**vars(self) | {"label": names, "drop": drop or None})
-
-    def is_number(self, label: str) -> bool:
-        """Return whether a label contains numbers that are not classes."""
-        one = self.of(label)
-        one.check()
-        table = one.table(str(one.file))
-        return table is not None and not one.profile(table, classes=False).classes
 
 
 @command(panel="Evaluation")
@@ -148,7 +98,7 @@ def run(
             )
         output = RunOutput(as_json, quiet, report, {"--columns": columns}, {"--out": out})
         return _run_targets(labels, models, options, reading, output, force=force)
-    one = reading.of(next(iter(reading.label or ()), None))
+    one = reading.of()
     if one.file == "-" and checkpoint is not None:
         raise MisuseError(
             "--checkpoint cannot resume standard input, which can be read only once: save the rows to a file first."
@@ -185,12 +135,9 @@ def _run_targets(
     from tamis.evaluate.prequential.targets import TargetsResult
 
     output.check(reading.inputs, force)
-    kinds = [
-        replace(models, task="regression")
-        if models.task is None and models.learner is None and reading.is_number(label)
-        else models
-        for label in labels
-    ]
+    given = {"learner": models.learner, "task": models.task}
+    numbers_of = reading.numbers_of(labels, given, numbers=models.is_regression)
+    kinds = [replace(models, task="regression") if numbers else models for numbers in numbers_of.values()]
     results = {}
     with alone(*output.folders.values()):
         streams = [

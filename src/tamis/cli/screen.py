@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,7 @@ import typer
 
 from tamis.catalog import SCORE_TITLES
 from tamis.cli.failure import INTERRUPTED, MisuseError
-from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, command
+from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, check_word, command
 from tamis.cli.output import (
     PICTURE_MARK,
     Output,
@@ -22,7 +23,7 @@ from tamis.cli.output import (
     write_csv,
     write_output,
 )
-from tamis.cli.reading import Reading
+from tamis.cli.reading import TargetReading
 from tamis.errors import DataError, TamisError, did_you_mean
 
 if TYPE_CHECKING:
@@ -169,7 +170,9 @@ class Ranking:
     def detail(self) -> str:
         """Number of columns, rows and classes, and further facts."""
         n_columns = len(self.screening.table_["feature"]) if self._slots is None else len(self._slots.columns)
-        parts = [f"{n_columns:,} columns, {self.n_rows:,} rows", f"{len(self.screening.classes_):,} classes"]
+        is_number = self.screening.task == "regression"
+        label = "numeric label" if is_number else f"{len(self.screening.classes_):,} classes"
+        parts = [f"{n_columns:,} columns, {self.n_rows:,} rows", label]
         if self.screening.half_life is not None:
             parts.append(f"half-life {self.screening.half_life:,g} rows")
         if self.screening.level is not None:
@@ -217,6 +220,7 @@ def screen(
     *,
     score: Annotated[list[str] | None, typer.Option(autocompletion=lambda: list(SCORE_TITLES))] = None,
     level: float | None = None,
+    task: str | None = None,
     top: Annotated[int, typer.Option(min=1)] = 20,
     redundancy: Annotated[int | None, typer.Option(min=1)] = None,
     half_life: float | None = None,
@@ -226,7 +230,7 @@ def screen(
     eps: float | None = None,
     batch_size: Annotated[int, typer.Option(min=1)] = 1000,
     max_rows: Annotated[int | None, typer.Option(min=1)] = None,
-    reading: Reading,
+    reading: TargetReading,
     out: Annotated[str | None, OUTPUT] = None,
     plot: Annotated[str | None, OUTPUT] = None,
     report: Annotated[str | None, OUTPUT] = None,
@@ -244,6 +248,9 @@ def screen(
         t, fisher, mi, chi2 or gini; may be repeated; the first one ranks the columns. [default: mi]
     level : SHARE
         Mark the relevant columns; at most this share of them are false discoveries at any time.
+    task : WHAT
+        Kind of label: classification (classes) or regression (a number). [default: classification; of several labels,
+        that of each]
     top : N
         Number of columns to show.
     redundancy : M
@@ -277,9 +284,12 @@ def screen(
 
     `tamis screen sensors.csv --label state --level 0.05 --report screen.html`
 
+    `tamis screen posts.csv --label python --label sql`
+
     `zcat log.csv.gz | tamis screen - --label -1 --score t --half-life 10000 --json`
     """
     from tamis._validation import check_number
+    from tamis.base.per_target import of_target
     from tamis.rows.screening import Screening
 
     names = list(dict.fromkeys(_score_name(name) for name in score or ["mi"]))
@@ -293,34 +303,48 @@ def screen(
     output.check(reading.inputs, force)
     if plot is not None:
         _check_picture(plot)
-    stream = reading.open(width="any", quiet=quiet)
-    if eps is None and stream.n_features is None:
-        eps = 0.01  # the number of columns is unknown and may be large
-    if redundancy is not None and stream.n_features is None:
-        raise MisuseError("--redundancy needs the number of columns: give --n-features.")
-    n_kept = 1.0 if redundancy is None else min(top, stream.n_features or top)
-    screening = Screening(
-        n_kept if level is None else None,
-        scores=names,
-        half_life=half_life,
-        n_bins=n_bins,
-        eps=eps,
-        level=level,
-        redundancy=redundancy,
-        restarts=when,
-        dependence=dependence,
-    )
-    ranking = Ranking(stream, screening)
-    try:
-        ranking.read(batch_size, max_rows, output.quiet)
-    except TamisError as error:
-        if not ranking.empty_reason():
-            _finish(ranking, output, str(error))
-        raise
-    if not (why := ranking.empty_reason()):
-        _finish(ranking, output)
-    elif not ranking.interrupted:
-        raise DataError(why)
+    if task is not None:
+        check_word("--task", task, ("classification", "regression"))
+    labels: list[Any] = reading.targets()
+    if labels and plot is not None:
+        raise MisuseError("--plot draws the ranking for one label: give --report FILE, which shows all.")
+    numbers_of = reading.numbers_of(labels, {"task": task}, numbers=task == "regression")
+    rankings: dict[Any, Ranking] = {}
+    for label in labels or [None]:
+        numbers = numbers_of.get(label, task == "regression")
+        stream = reading.of(label).open(width="any", classes=not numbers, quiet=quiet)
+        if redundancy is not None and stream.n_features is None:
+            raise MisuseError("--redundancy needs the number of columns: give --n-features.")
+        n_kept = 1.0 if redundancy is None else min(top, stream.n_features or top)
+        screening = Screening(
+            n_kept if level is None else None,
+            task="regression" if numbers else "classification",
+            scores=names,
+            half_life=half_life,
+            n_bins=n_bins,
+            # An unknown number of columns may be large.
+            eps=0.01 if eps is None and stream.n_features is None else eps,
+            level=level,
+            redundancy=redundancy,
+            restarts=when,
+            dependence=dependence,
+        )
+        rankings[label] = Ranking(stream, screening)
+    for label, ranking in rankings.items():
+        with of_target(label) if labels else nullcontext():
+            try:
+                ranking.read(batch_size, max_rows, output.quiet)
+            except TamisError as error:
+                if not (labels or ranking.empty_reason()):
+                    _finish(rankings, output, str(error))
+                raise
+            if (why := ranking.empty_reason()) and not ranking.interrupted:
+                raise DataError(why)
+        if ranking.interrupted:
+            break
+    done = {label: one for label, one in rankings.items() if one.n_rows and not one.empty_reason()}
+    if done:
+        _finish(done, output)
     return INTERRUPTED if ranking.interrupted else 0
 
 
@@ -366,18 +390,23 @@ def _check_picture(place: str) -> None:
         raise MisuseError(str(error)) from error
 
 
-def _finish(ranking: Ranking, output: Output, error: str | None = None) -> None:
-    """Show the ranking, and write it to the requested files."""
-    result = ranking.result(output.top, error)
+def _finish(rankings: dict[Any, Ranking], output: Output, error: str | None = None) -> None:
+    """Show the rankings, and write them to the requested files."""
+    from tamis.rows.screening.ranking import TargetsRanking
+
+    results = {label: one.result(output.top, error) for label, one in rankings.items()}
+    (first, *rest), (ranking, *_) = results.values(), rankings.values()
+    tables = {label: one.columns for label, one in results.items()}
     writers = {
-        "table": (output.files["--out"], lambda place: _write_table(result.columns, place)),
-        "plot": (output.files["--plot"], lambda place: _draw(result, place)),
+        "table": (output.files["--out"], lambda place: _write_table(tables, place)),
+        "plot": (output.files["--plot"], lambda place: _draw(first, place)),
     }
     options = ("half_life", "dependence", "n_bins", "eps", "level", "redundancy", "restarts")
     output.finish(
-        result, writers, stream=ranking.stream.describe(), interrupted=ranking.interrupted,
+        TargetsRanking(results, f"{first.heading()} for {len(results)} labels") if rest else first, writers,
+        stream=ranking.stream.describe(), interrupted=any(one.interrupted for one in rankings.values()),
         options={name: getattr(ranking.screening, name) for name in options},
-        rows_dependent=ranking.screening.rows_dependent_, error=error,
+        rows_dependent=any(one.screening.rows_dependent_ for one in rankings.values()), error=error,
     )  # fmt: skip
 
 
@@ -392,6 +421,14 @@ def _draw(result: ColumnRanking, place: str) -> None:
     write_output(place, lambda file: figure.savefig(file, format=kind, dpi=150, metadata=signed))
 
 
-def _write_table(columns: Mapping[str, NDArray[Any]], place: str) -> None:
-    lists = {key: map(str, one) if key == "feature" else one.tolist() for key, one in columns.items()}
+def _write_table(tables: Mapping[str | None, Mapping[str, NDArray[Any]]], place: str) -> None:
+    """Write the rankings one below another, those of several labels with the label."""
+    keys = dict.fromkeys(key for columns in tables.values() for key in columns)
+    lists: dict[str, list[Any]] = {"label": []} if len(tables) > 1 else {}
+    lists |= {key: [] for key in keys}
+    for label, columns in tables.items():
+        n = len(columns["rank"])
+        for key, values in lists.items():
+            one = columns[key].tolist() if key in columns else [label if key == "label" else ""] * n
+            values += map(str, one) if key == "feature" else one
     write_csv(place, lists)

@@ -388,11 +388,6 @@ class TargetsRecommendation(TargetsResult):
             self.chosen |= self._shared(names)
         super().__init__({name: self.chosen[name].run for name in self.recommendations})
 
-    @property
-    def price(self) -> int:
-        """Number of features that are selected for any target."""
-        return len(self.selected())
-
     def _groups(self) -> list[list[str]]:
         """Return the targets of classes, and those of numbers."""
         kinds: dict[bool, list[str]] = {}
@@ -462,14 +457,11 @@ class TargetsRecommendation(TargetsResult):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values: what is shared, and the recommendation of each target."""
-        return {
-            "verdict": self.verdict(), "remarks": self.remarks(), "targets": self.targets, "commands": self.commands(),
-            "selected": self.selected(), "price": self.price,
-            "by_target": {
-                name: one.to_dict() | {"shared": _plain(self.chosen[name])}
-                for name, one in self.recommendations.items()
-            },
-        }  # fmt: skip
+        of_each = {
+            name: one.to_dict() | {"shared": _plain(self.chosen[name])}
+            for name, one in self.recommendations.items()
+        }
+        return super().to_dict() | {"commands": self.commands(), "by_target": of_each}
 
 
 def recommend_by_target(

@@ -287,14 +287,17 @@ def _detect_format(path: str, format: str | None) -> str:
 
 
 class TableStream(FileStream):
-    """Rows of a file with named columns; without a label column, every label is 0."""
+    """Rows of a file with named columns; without a label column, every label is 0.
+
+    If `label` is a list of columns, `y` has a column of objects for each, and None where a label is missing.
+    """
 
     _share_read: float | None = None
 
     def __init__(
         self,
         table: Table,
-        label: str | int | None,
+        label: str | int | Sequence[str] | None,
         categorical: Sequence[str] = (),
         drop: Sequence[str] = (),
         missing: str = "keep",
@@ -308,7 +311,7 @@ class TableStream(FileStream):
         self.categories: dict[str, list[Any]] = {}  # their values, in the order of the codes
         self._table, self.may_gain_columns = table, table.format == "json"
         if label is not None and is_integer(label):
-            label = int(label)
+            label = int(label)  # type: ignore[arg-type]
         categorical, drop = as_list("categorical", categorical), as_list("drop", drop)
         clock = as_list("clock", clock)
         self._options = {
@@ -318,7 +321,9 @@ class TableStream(FileStream):
         }  # fmt: skip
         names, path = table.names(), table.source.name
         self._clock = [names[find_column(name, names, path)] for name in clock]
-        self._label = -1 if label is None else find_column(label, names, path)
+        several = list(label) if isinstance(label, list | tuple) else []
+        self._targets = [find_column(one, names, path) for one in several]
+        self._label = -1 if label is None or several else find_column(label, names, path)  # type: ignore[arg-type]
         self._names = list(names)  # of the columns that it has features of
         self._na, self._drop = list(na), list(map(str, drop))
         table.text_patterns = tuple(one for one in [*categorical, *drop] if isinstance(one, str))
@@ -331,11 +336,11 @@ class TableStream(FileStream):
         self.n_features = len(self._features)
         self.n_rows = None if drop_unlabelled else table.n_rows
         if self.n_features == 0:
-            rest = "of the model" if label is None else f"besides the label {names[self._label]!r}"
+            rest = "of the model" if label is None else f"besides the label {label!r}"
             raise StreamError(f"{path!r} has no column {rest}.")
         table.text = text | dropped
-        if label is not None:
-            table.label = names[self._label]
+        table.label = names[self._label] if self._label >= 0 else ""
+        if table.label:
             declared = table.categories(table.label)
             self.classes = np.array(declared) if declared else None
         kinds = table.types()
@@ -346,10 +351,10 @@ class TableStream(FileStream):
 
     def _check_columns(self, names: list[str], text: set[str], dropped: set[str]) -> None:
         """Raise if the options contradict each other."""
-        label = "" if self._label < 0 else names[self._label]
-        if label in dropped:
+        labels = [names[at] for at in (*self._targets, self._label) if at >= 0]
+        for label in dropped.intersection(labels):
             raise ValueError(f"drop must not contain the label {label!r}: remove it from the list.")
-        for name in {label, *text, *dropped}.intersection(self._clock):
+        for name in {*labels, *text, *dropped}.intersection(self._clock):
             raise ValueError(
                 f"clock names {name!r}, which is the label, dropped or a category: choose another column."
             )
@@ -362,7 +367,8 @@ class TableStream(FileStream):
         encoded_as_parts = {
             name: parts for name, parts in times.items() if name not in self._clock and name not in text
         }
-        kept = [i for i, name in enumerate(names) if i != self._label and name not in dropped]
+        labels = {self._label, *self._targets}
+        kept = [i for i, name in enumerate(names) if i not in labels and name not in dropped]
         n_first = self._table.n_first or len(names)
         # The clock columns are last, so that the positions of the others are unchanged; then those of later rows.
         kept.sort(key=lambda i: (i >= n_first, names[i] in self._clock))
@@ -453,6 +459,8 @@ class TableStream(FileStream):
     ) -> Batch:  # fmt: skip
         """Return the Arrow columns of some rows as numbers and labels; some rows may lack a column."""
         X = self.as_numbers(encoders, columns, n_rows, first_row, absent)
+        if self._targets:
+            return self._with_targets(X, columns, first_row)
         if self._label < 0:
             return (X, np.zeros(n_rows))
         return self._with_labels(X, columns[self._label], first_row)
@@ -519,18 +527,38 @@ class TableStream(FileStream):
             X, labels = X[~unknown], labels.filter(~unknown)
         return X, self.label_values(labels)
 
-    def label_values(self, labels: Any) -> Array:
-        """Return labels without missing values as an array."""
+    def _with_targets(self, X: Array, columns: list[Any], first_row: int) -> Batch:
+        """Return the rows that have a label, and the labels of several columns as objects."""
+        y = np.full((len(X), len(self._targets)), None, dtype=object)
+        has_label = np.zeros(len(X), dtype=bool)
+        for target, at in enumerate(self._targets):
+            known = ~columns[at].is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+            if not (known.all() or self._options["drop_unlabelled"]):
+                raise StreamError(
+                    f"{self._source.name!r} has no {self._names[at]!r} in row {first_row + int(np.argmin(known))}: fix"
+                    " it, or choose drop_unlabelled=True."
+                )
+            values = self.label_values(columns[at].filter(known), self._names[at])
+            # Numbers are read as float64, as decimals may appear late.
+            is_whole = values.dtype.kind == "f" and bool((values % 1.0 == 0.0).all())
+            y[known, target] = (values.astype(np.int64) if is_whole else values).tolist()
+            has_label |= known
+        self.n_dropped += int((~has_label).sum())
+        return X[has_label], y[has_label]
+
+    def label_values(self, labels: Any, name: str = "") -> Array:
+        """Return labels without missing values as an array; `name` is the column if there are several."""
+        name = name or self._table.label
         kind = labels.type
         if kinds.is_dictionary(kind):
             labels, kind = labels.dictionary_decode(), kind.value_type
-        if self._table.label in self._table.text or is_text(kind):
+        if name in self._table.text or is_text(kind):
             return np.array([str(value) for value in labels.to_pylist()], dtype=np.str_)
         if kinds.is_decimal(kind):
             return plain_numbers(labels.to_pylist())
         if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)):
             raise StreamError(
-                f"{self._source.name!r} has labels of type {kind} in column {self._table.label!r}: make them text,"
+                f"{self._source.name!r} has labels of type {kind} in column {name!r}: make them text,"
                 " numbers or booleans, or name another column as the label."
             )
         return labels.to_numpy(zero_copy_only=False)

@@ -162,6 +162,14 @@ class TableProfile:
         n = len(self.problems)
         return [rows, f"{len(self.columns):,} columns", f"{n:,} problem{'s' * (n != 1)}"]
 
+    @property
+    def has_numeric_label(self) -> bool:
+        """Whether the label contains numbers that are not classes; of few rows, decimals in many of them."""
+        if not self.classes:
+            return any(column.n_unique for column in self.columns if column.name == self.label)
+        decimals = [name for name in self.classes if re.fullmatch(r"[-+]?\d*\.\d*[1-9]\d*(e.*)?", name)]
+        return len(decimals) > max(10, self.n_rows // 10)
+
     def change(self, name: str, **what: Any) -> None:
         """Update the profile of a column."""
         at = next(j for j, column in enumerate(self.columns) if column.name == name)

@@ -298,9 +298,13 @@ class ExperimentResult(ExperimentCells, Result):
             cells = [_cell(scores, i, j, form, is_ranked=is_ranked) for j in range(len(scores.methods))]
             means = (_finite_mean(self._table_of(key).mean[i]) for key in beside)  # the same for all methods
             rows.append([Names([stream]), *cells, *map(form, means)])
-        if is_ranked and (ranks := scores.mean_ranks()):
-            row = [f"{ranks[one]:.2f}" if one in ranks else MISSING for one in scores.methods]
-            rows.append([Score("mean rank", is_aside=True), *row, *([""] * len(beside))])
+        for name, known, form_of in (
+            ("mean", scores.means(), form),
+            ("mean rank", scores.mean_ranks(), "{:.2f}".format),
+        ):
+            if is_ranked and known:
+                row = [form_of(known[one]) if one in known else MISSING for one in scores.methods]
+                rows.append([Score(name, is_aside=True), *row, *([""] * len(beside))])
         asides = (Score(label, is_aside=True) for label in beside.values())
         head: list[Cell] = [*(Names([method]) for method in scores.methods), *asides]
         return Table(title, [("", "stream"), *(("n", one) for one in head)], rows)

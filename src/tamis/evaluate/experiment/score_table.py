@@ -118,6 +118,11 @@ class ScoreTable:
             return {}
         return mean_ranks(means, methods, larger_is_better=self.larger_is_better)
 
+    def means(self) -> dict[str, float]:
+        """Return the mean of each method over the streams on which all ranked ones have a score; empty for one."""
+        methods, streams, means = self.comparable()
+        return dict(zip(methods, means.mean(axis=0).tolist(), strict=True)) if len(streams) > 1 else {}
+
     def to_dict(self) -> dict[str, Any]:
         """Return mean, deviation and number of cells by stream and method."""
         columns = {"mean": self.mean.tolist(), "deviation": self.deviation.tolist(), "n": self.n.tolist()}

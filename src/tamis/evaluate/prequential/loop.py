@@ -347,6 +347,11 @@ def prequential(
             " to a file, or let the producer number them (follow_files(..., number=))."
         )
     source.forget_appended()
+    return drive(make_run(source, selector, learner, options, task), on_step, on_interrupt)
+
+
+def make_run(source: Any, selector: Any, learner: Any, options: RunOptions, task: str | None) -> Run:
+    """Return a run that has not begun; its arguments are those of :func:`prequential`."""
     learner = _wrap_river(learner)
     if task is not None:
         check_choice("task", task, ("classification", "regression"))
@@ -354,18 +359,25 @@ def prequential(
     kind = task_of(selector, learner) if task is None else find_task(task)
     if learner is None:
         learner = default_learner(numbers=kind is REGRESSION)
-    if auc is True and kind is REGRESSION:
+    if options.auc is True and kind is REGRESSION:
         raise ValueError(
             f"auc=True ranks rows of two classes, but {type(learner).__name__} predicts numbers."
         )
-    if auc is True and not any(hasattr(learner, name) for name in ("decision_function", "predict_proba")):
+    if options.auc is True and not any(
+        hasattr(learner, name) for name in ("decision_function", "predict_proba")
+    ):
         raise ValueError(
             f"auc=True needs a learner with decision_function or predict_proba, got {type(learner).__name__}."
         )
     # The text of a file is coded for every selector; that of a frame or of dicts only for those that take categories.
     in_memory = isinstance(source, FrameStream | DictStream)
     declare_categories(source.categorical, source.feature_names, selector, learner, strict=in_memory)
-    run = Run(source, selector, learner, options, kind)
+    return Run(source, selector, learner, options, kind)
+
+
+def drive(run: Any, on_step: Callable[[Any], object] | None, on_interrupt: str) -> Any:
+    """Process the stream of a run, or of those of several targets, and return the result."""
+    source, options = run.stream, run.options
     listener: Any = on_step
     is_due = getattr(on_step, "is_due", lambda: True)
     interrupt: BaseException | None = None
@@ -396,7 +408,7 @@ def prequential(
             # A column is absent from the rows before it, and from those after it if it vanishes.
             is_imputed = run.settings["stream"].get("missing") == "mean"
             source.on_idle = keep
-            source.gains_columns = source.may_gain_columns and (run.pair.takes_missing or is_imputed)
+            source.gains_columns = source.may_gain_columns and (run.takes_missing or is_imputed)
             with defer_interrupts(is_between_batches) as stop_if_asked:
                 for X, y in run.batches():
                     (run.process_block if options.batch_size == "auto" else run.process_batch)(X, y)

@@ -108,6 +108,18 @@ def _tracked_metrics(options: RunOptions, learner: Any, task: Task) -> list[Trac
     return items
 
 
+def batches_of(stream: Stream, options: RunOptions, start: int) -> Iterator[Batch]:
+    """Yield the batches up to the last row to read; none is requested after it, which might block."""
+    most = math.inf if options.max_rows is None else options.max_rows
+    batches = stream.batches(options.rows_per_block, start=start) if start < most else iter(())
+    for X, y in batches:
+        n_rows = int(min(len(y), most - start))
+        start += n_rows
+        yield X[:n_rows], y[:n_rows]
+        if start >= most:
+            return
+
+
 class Run:
     """The state of a run between two batches."""
 
@@ -126,7 +138,7 @@ class Run:
         baselines[].selector.first[][0] (R, f)  baselines[].selector.first[][1] (R) labels
     """)
 
-    def __init__(self, stream: Stream, selector: Any, learner: Any, options: RunOptions, task: Task) -> None:
+    def __init__(self, stream: Any, selector: Any, learner: Any, options: RunOptions, task: Task) -> None:
         self.stream, self.selector, self.options, self.task = stream, selector, options, task
         self.settings = settings_of(stream, selector, learner, options) | {"task": task.name}
         fitted = getattr(learner, "classes_", None)  # it may be fitted already
@@ -180,23 +192,17 @@ class Run:
     # -- one batch -----------------------------------------------------------------------------------------
 
     def batches(self) -> Iterator[Batch]:
-        """Yield the batches up to the last row to read, and measure how long they take; the clock starts here.
-
-        None is requested after the last row, which might block.
-        """
-        start, most = self.n_seen, self.options.max_rows
-        if most is not None and start >= most:
-            return
-        self._clock, self._compiling, begin = time.perf_counter(), compilation.seconds, clock()
-        for X, y in self.stream.batches(self.rows_per_block, start=start):
+        """Yield the batches up to the last row to read, and measure how long they take; the clock starts here."""
+        begin = self.start_clock()
+        for X, y in batches_of(self.stream, self.options, self.n_seen):
             self._reading += clock() - begin
-            start += len(y)
-            if most is not None and start >= most:
-                n_rows = len(y) - (start - most)
-                yield X[:n_rows], y[:n_rows]
-                return
             yield X, y
             begin = clock()
+
+    def start_clock(self) -> float:
+        """Start measuring the time of the next batch; return the time of the processor."""
+        self._clock, self._compiling = time.perf_counter(), compilation.seconds
+        return clock()
 
     def process_block(self, X: Rows, y: Array) -> None:
         """Process rows that were read together, in batches of a size chosen from the rows before."""
@@ -310,6 +316,11 @@ class Run:
         if due[0] is X:
             return codes
         return due[1] if self.task is REGRESSION else encode_labels(due[1], self.labels)[0]
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether the models take missing values."""
+        return self.pair.takes_missing
 
     @contextlib.contextmanager
     def uninterrupted(self) -> Iterator[None]:

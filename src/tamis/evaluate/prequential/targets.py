@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
-from tamis._validation import Mask, as_table, short_repr
-from tamis.base.per_target import columns_of_targets, is_numeric_target
-from tamis.evaluate.prequential.loop import prequential
+from tamis._shapes import state_error
+from tamis._validation import as_table, is_integer, short_repr
+from tamis.base.per_target import columns_of_targets, is_numeric_target, of_target
+from tamis.evaluate.prequential.loop import make_run, prequential
 from tamis.evaluate.prequential.presentation import MEASURES
-from tamis.evaluate.prequential.result import PrequentialResult
-from tamis.report import Chart, Result, Section, Table
+from tamis.evaluate.prequential.result import PrequentialResult, Step
+from tamis.evaluate.prequential.run import batches_of
+from tamis.options import RunOptions
+from tamis.report import Chart, Section, Table
 from tamis.report.charts.chart import Line, axis, limits, row_count_axis, trend
+from tamis.report.shared_selection import SharedSelection
 
 _MOST_LINES = 6  # of a chart
 
 
-class TargetsResult(Result):
+class TargetsResult(SharedSelection):
     """The results of runs for several targets.
 
     Parameters
@@ -39,28 +44,11 @@ class TargetsResult(Result):
     """
 
     def __init__(self, results: Mapping[str, PrequentialResult]) -> None:
-        self.results, self.targets = dict(results), list(results)
-        self.feature_names = list(
-            dict.fromkeys(name for one in results.values() for name in one.feature_names)
-        )
-        kept = [one.selected() or one.feature_names for one in results.values()]  # no selector: all
-        self.support_by_target: Mask = np.array([np.isin(self.feature_names, some) for some in kept])
-
-    def heading(self) -> str:
-        """Return the heading of the page."""
-        return f"{len(self.targets)} targets"
-
-    def selected(self) -> list[str]:
-        """Return the features that are selected for any target at the end."""
-        return [self.feature_names[j] for j in np.flatnonzero(self.support_by_target.any(axis=0))]
-
-    def verdict(self) -> str:
-        """Return how many features all targets need."""
-        sizes = self.support_by_target.sum(axis=1)
-        each = f"{sizes.min()} to {sizes.max()}" if sizes.min() < sizes.max() else f"{sizes.max()}"
-        return (
-            f"{len(self.selected())} of {len(self.feature_names)} features serve {len(self.targets)} targets, which"
-            f" need {each} each, {sizes.sum()} in all."
+        self.results = dict(results)
+        names = dict.fromkeys(name for one in results.values() for name in one.feature_names)
+        # Without a selector, all are needed.
+        super().__init__(
+            {target: one.selected() or one.feature_names for target, one in results.items()}, list(names)
         )
 
     def tables(self) -> list[Table]:
@@ -78,16 +66,6 @@ class TargetsResult(Result):
             ("n", "features"),
         ]  # fmt: skip
         return [Table("Targets", heads, rows, is_main=True), self.shared_table()]
-
-    def shared_table(self) -> Table:
-        """Return a table of the shared selection: for which targets each feature is selected."""
-        by_use = np.argsort(-self.support_by_target.sum(axis=0), kind="stable").tolist()
-        shared = [
-            [self.feature_names[j], ", ".join(np.array(self.targets)[self.support_by_target[:, j]].tolist())]
-            for j in by_use
-            if self.support_by_target[:, j].any()
-        ]
-        return Table("Shared selection", [("", "feature"), ("long", "selected for")], shared, is_main=True)
 
     def charts(self) -> list[Chart]:
         """Return the course of each measure, with a line for each of six targets at most, those with the worst end."""
@@ -124,13 +102,7 @@ class TargetsResult(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result in plain values: the targets, the shared selection, and the result of each target."""
-        return {
-            "verdict": self.verdict(),
-            "remarks": self.remarks(),
-            "targets": self.targets,
-            "selected": self.selected(),
-            "by_target": {name: result.to_dict() for name, result in self.results.items()},
-        }
+        return super().to_dict() | {"by_target": {name: one.to_dict() for name, one in self.results.items()}}
 
     def save(self, folder: Any) -> None:
         """Save the result of each target into a folder of its name.
@@ -141,6 +113,145 @@ class TargetsResult(Result):
         """
         for name, result in self.results.items():
             result.save(Path(folder) / name)
+
+
+class TargetSteps(NamedTuple):
+    """The steps of the targets that were tested in one batch.
+
+    Attributes
+    ----------
+    n_seen : int
+        Number of rows with any target.
+    of_target : dict of str to Step
+    """
+
+    n_seen: int
+    of_target: dict[str, Step]
+
+
+class _TargetStream:
+    """A stream of several targets, as the run of one of them sees it."""
+
+    def __init__(self, stream: Any, target: str) -> None:
+        self._stream, self._target = stream, target
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def describe(self) -> dict[str, Any]:
+        """Return path and options, with the target as the label."""
+        return self._stream.describe() | {"label": self._target}
+
+    def position(self) -> None:
+        """Return no position: that of the stream is saved once."""
+
+
+class TargetRuns:
+    """The runs of several targets on one pass of a stream; each uses the rows that have its target.
+
+    Parameters
+    ----------
+    stream : Stream
+        Its `y` has a column for each target, None where a target is missing.
+    models : dict of str to (selector, learner)
+        For each target, in the order of the columns.
+    options : RunOptions
+    """
+
+    def __init__(self, stream: Any, models: Mapping[str, tuple[Any, Any]], options: RunOptions) -> None:
+        self.stream, self.options, self.n_seen, self.n_steps = stream, options, 0, 0
+        self.runs = {
+            name: make_run(_TargetStream(stream, name), *pair, options, None) for name, pair in models.items()
+        }
+        self.is_consistent = True
+        self._tested: list[str] = []  # in the last batch
+        of_each = {name: run.settings for name, run in self.runs.items()}
+        keys = next(iter(of_each.values()))
+        self.settings = {key: {name: one[key] for name, one in of_each.items()} for key in keys}
+        self.settings["stream"] = stream.describe()
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether the models of all targets take missing values."""
+        return all(run.takes_missing for run in self.runs.values())
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the runs were interrupted."""
+        return any(run.interrupted for run in self.runs.values())
+
+    @interrupted.setter
+    def interrupted(self, value: bool) -> None:
+        for run in self.runs.values():
+            run.interrupted = value
+
+    @contextmanager
+    def uninterrupted(self) -> Iterator[None]:
+        """Defer interrupts within this context."""
+        self.is_consistent = False
+        try:
+            yield
+        finally:
+            self.is_consistent = True
+
+    def batches(self) -> Iterator[Any]:
+        """Yield the batches up to the last row to read."""
+        return batches_of(self.stream, self.options, self.n_seen)
+
+    def process_batch(self, X: Any, y: Any) -> None:
+        """Test and train the models of each target on the rows that have it."""
+        self.is_consistent, self._tested = False, []
+        for labels, (name, run) in zip(y.T, self.runs.items(), strict=True):
+            known = np.array([label is not None for label in labels])
+            if known.any():
+                run.start_clock()
+                process = run.process_block if self.options.batch_size == "auto" else run.process_batch
+                with of_target(name):
+                    process(X[known], np.array(labels[known].tolist()))
+                self._tested += [name] if run.n_steps else []
+        self.n_seen += len(y)
+        self.n_steps += any(run.n_steps for run in self.runs.values())
+        self.is_consistent = True
+
+    process_block = process_batch
+
+    def step(self) -> TargetSteps:
+        """Return the steps of the last batch for a callback."""
+        return TargetSteps(self.n_seen, {name: self.runs[name].step() for name in self._tested})
+
+    def result(self) -> TargetsResult:
+        """Return the results so far, of the targets that were tested."""
+        return TargetsResult({name: run.result() for name, run in self.runs.items() if run.n_steps})
+
+    def state(self) -> dict[str, Any]:
+        """Return the state needed to resume from here."""
+        return {
+            "runs": {name: run.state() for name, run in self.runs.items()}, "n_seen": self.n_seen,
+            "n_steps": self.n_steps, "position": self.stream.position(),
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume from a state.
+
+        Raises
+        ------
+        StateError
+            If no run can reach this state.
+        """
+        runs: Any = state.get("runs")
+        counts = [state.get(name, -1) for name in ("n_seen", "n_steps")]
+        is_valid = isinstance(runs, dict) and set(runs) == set(self.runs)
+        if not (is_valid and all(is_integer(n) and n >= 0 for n in counts)):
+            raise state_error("The saved runs are not those of these targets")
+        if (position := state.get("position")) is not None:
+            self.stream.seek(position)
+        for name, run in self.runs.items():
+            run.restore(runs[name])
+        self.n_seen, self.n_steps = counts
+
+    def user_classes(self) -> list[type]:
+        """Return the user-defined classes that a checkpoint may contain."""
+        return [one for run in self.runs.values() for one in run.user_classes()]
 
 
 def prequential_by_target(

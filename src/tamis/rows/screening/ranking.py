@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tamis.catalog import EFFECT_TITLES, SCORE_MEANINGS, SCORE_TITLES
 from tamis.report.charts.chart import Chart, Line, axis, percent, whole_number
 from tamis.report.content import Cell, Figure, Meter, Names, Remark, Reproduction, Section, Table
 from tamis.report.result import Result
+from tamis.report.shared_selection import SharedSelection
 from tamis.report.text import count, duration, listed, lower, power_of_ten, rate, scientific
 from tamis.rows.screening.screening import Screening
 
@@ -95,21 +97,32 @@ class ColumnRanking(Result):
         )
         return [*self._remarks, *([Remark(said, "note")] if bare else [])]
 
-    def _names(self, which: Mask) -> list[str]:
+    def _names(self, which: Mask | slice) -> list[str]:
         return [str(name) for name in self.columns["feature"][which]]
+
+    def relevant(self) -> list[str] | None:
+        """Return the relevant columns, by the level or else a test of the first score; None without either."""
+        if self.level is not None:
+            return self._names(self.columns["selected"].astype(bool))
+        pvalues = self.columns.get(f"{self.scores[0]}_pvalue")
+        return None if pvalues is None else self._names(pvalues < _ALPHA / len(pvalues))
+
+    def selected(self) -> list[str]:
+        """Return the columns without redundancy if they were requested, else the relevant ones, else those shown."""
+        if self.screening.redundancy is not None:
+            return self._names(self.columns["selected"])
+        relevant = self.relevant()
+        return self._names(slice(self.top)) if relevant is None else relevant
 
     def verdict(self) -> str:
         """Return how many columns are relevant, by which test, and the first of them."""
         n, key = len(self.columns["feature"]), self.scores[0]
-        if self.level is not None:
-            relevant = self._names(self.columns["selected"].astype(bool))
-            how = f"the share of false discoveries is at most {self.level:g} at any time"
-        elif (pvalues := self.columns.get(f"{key}_pvalue")) is not None:
-            relevant = self._names(pvalues < _ALPHA / n)
-            how = f"p < {_ALPHA:g} / {n:,} by {lower(SCORE_TITLES[key])}"
-        else:
+        if (relevant := self.relevant()) is None:
             best = float(self.columns[key][0])
-            return f"The highest {lower(SCORE_TITLES[key])} is that of {self._names(slice(1))[0]}, {_number(best)}."  # type: ignore[arg-type]
+            return f"The highest {lower(SCORE_TITLES[key])} is that of {self._names(slice(1))[0]}, {_number(best)}."
+        how = f"p < {_ALPHA:g} / {n:,} by {lower(SCORE_TITLES[key])}"
+        if self.level is not None:
+            how = f"the share of false discoveries is at most {self.level:g} at any time"
         verb = "is" if len(relevant) == 1 else "are"
         said = f"{len(relevant):,} of {n:,} columns {verb}" if relevant else f"None of {n:,} columns is"
         return f"{said} relevant to the label ({how}){': ' + listed(relevant) if relevant else ''}."
@@ -214,6 +227,49 @@ class ColumnRanking(Result):
             "seconds": self.seconds,
             "features": [dict(zip(first, row, strict=True)) for row in zip(*first.values(), strict=True)],
         }  # fmt: skip
+
+
+class TargetsRanking(SharedSelection):
+    """The rankings of the columns of a table for several targets, and the columns that are relevant to any.
+
+    Parameters
+    ----------
+    rankings : dict of str to ColumnRanking
+        The ranking for each target.
+    title : str
+    """
+
+    def __init__(self, rankings: Mapping[str, ColumnRanking], title: str = "Columns, ranked") -> None:
+        self.rankings, self._title = dict(rankings), title
+        names = dict.fromkeys(str(name) for one in rankings.values() for name in one.columns["feature"])
+        super().__init__({target: one.selected() for target, one in rankings.items()}, list(names))
+
+    def heading(self) -> str:
+        """Return the title."""
+        return self._title
+
+    def sections(self) -> list[Section]:
+        """Return the shared selection, and the best columns for each target."""
+        sections = [Section("targets", "Targets", [self.shared_table()])]
+        for at, (name, one) in enumerate(self.rankings.items()):
+            said, *tables = one.sections()[0].items
+            named = [replace(table, title=f"{name}: {lower(table.title)}") for table in tables]
+            sections.append(Section(f"best-{at}", f"The best columns for {name}", [said, *named]))
+        return sections
+
+    def remarks(self) -> list[str]:
+        """Return the verdict and the remarks of each ranking."""
+        said: list[str] = []
+        for name, one in self.rankings.items():
+            said += [
+                Remark(f"{name}: {one.verdict()}", "note"),
+                *(f"{name}: {text}" for text in one.remarks()),
+            ]
+        return said
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain values: the shared selection, and the ranking for each target."""
+        return super().to_dict() | {"by_target": {name: one.to_dict() for name, one in self.rankings.items()}}
 
 
 def _bar(value: float, most: float) -> Meter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +38,9 @@ class RowDecoder:
         Options of :class:`~tamis.streams.files.TableStream`.
     """
 
-    def __init__(self, path: str, table: Table, label: str | int, how: dict[str, Any]) -> None:
+    def __init__(
+        self, path: str, table: Table, label: str | int | Sequence[str], how: dict[str, Any]
+    ) -> None:
         self.table: Any = table
         table.source.name = path
         self.how = how
@@ -46,7 +49,7 @@ class RowDecoder:
         self._facts: dict[str, Any] = {}
 
     @classmethod
-    def from_state(cls, path: str, label: str | int, state: dict[str, Any]) -> RowDecoder:
+    def from_state(cls, path: str, label: str | int | Sequence[str], state: dict[str, Any]) -> RowDecoder:
         """Return a decoder from a saved state."""
         facts, source = state["table"], BytesSource(path)
         table: Table = (

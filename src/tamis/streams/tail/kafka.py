@@ -182,7 +182,7 @@ class FollowedTopics:
     is_pattern = is_single = is_pipe = False
 
     def __init__(
-        self, path: str, label: str | int, key: str | None, labels: str | None, schema: Sequence[str],
+        self, path: str, label: str | int | Sequence[str], key: str | None, labels: str | None, schema: Sequence[str],
         client: Mapping[str, Any], skips_bad: bool,
     ) -> None:  # fmt: skip
         self.path = path

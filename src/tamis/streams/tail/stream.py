@@ -54,7 +54,7 @@ class _Mark(NamedTuple):
 def follow_files(
     path: str | os.PathLike[str],
     *,
-    label: str | int,
+    label: str | int | Sequence[str],
     format: str | None = None,
     delimiter: str | None = None,
     decimal: str | None = None,
@@ -90,7 +90,10 @@ def follow_files(
         .xz), JSON objects one per line, or Parquet. A row is complete when its newline exists, or when a later file
         exists. Or a topic, ``"kafka://host[:port]/topic"``, whose messages are JSON objects or Avro records; those of
         all partitions are read in the order of their timestamps.
-    label, format, delimiter, decimal, encoding, header, na
+    label : str, int or list of str
+        As for :func:`open_file`. Of several columns, `y` has a column of objects for each: None where a label is
+        missing. Rows without any are skipped if `drop_unlabelled`.
+    format, delimiter, decimal, encoding, header, na
         As for :func:`open_file`.
     categorical, drop, missing, times, time_format, drop_unlabelled, clock
         As for :func:`open_file`. Options that are not set are determined from the first batch.
@@ -198,7 +201,7 @@ class FollowedStream(Stream):
     def __init__(
         self,
         path: str,
-        label: str | int,
+        label: str | int | Sequence[str],
         written: dict[str, Any],
         how: dict[str, Any],
         *,
@@ -225,6 +228,10 @@ class FollowedStream(Stream):
         if is_kafka(path) and format not in (None, "json"):
             raise ValueError(
                 f"format={format!r} is for files: messages of Kafka are JSON, or Avro with a schema."
+            )
+        if label_key is not None and not isinstance(label, str | int):
+            raise ValueError(
+                f"label_key={label_key!r} matches the labels of one column, but label names {len(label)}."
             )
         if number is not None and not self.is_pipe:
             raise ValueError(
@@ -432,7 +439,8 @@ class FollowedStream(Stream):
         self._decoder, rows = columns, columns.rows
         self.feature_names, self.n_features = rows.feature_names, rows.n_features
         self.categorical = columns.first_categorical
-        needed = (columns.table.label, self._number, self._label_key, *self._how.get("clock", ()))
+        labels = [columns.table.label] if isinstance(self._label, str | int) else self._label
+        needed = (*labels, self._number, self._label_key, *self._how.get("clock", ()))
         columns.table.required = tuple(name for name in needed if name is not None)
 
     def _first_table(self, size: int) -> Table | None:

@@ -3,6 +3,7 @@
 from tamis._validation.arrays import (
     Array,
     Floats,
+    Indices,
     Ints,
     Mask,
     Rows,

@@ -20,6 +20,7 @@ Array: TypeAlias = NDArray[Any]
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
+Indices: TypeAlias = NDArray[np.intp]
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))  # in native byte order
 
 _WEIGHTS = (1e-100, 1e15)  # squares and sums of weights in this range are finite

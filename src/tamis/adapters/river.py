@@ -17,13 +17,12 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._guard import ThreadSafe
-from tamis._validation.arrays import Array, Rows, as_weights, reject_masked, repeated_rows
+from tamis._validation.arrays import Array, Floats, Rows, as_weights, reject_masked, repeated_rows
 from tamis._validation.labels import as_classes, as_column, check_label, encode_labels
 from tamis._validation.parameters import SEED, Kind, check_parameters, parameters
 from tamis._validation.rows import as_rows, has_rows, reject_nonfinite
@@ -174,7 +173,7 @@ class RiverClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: igno
         codes = [self.model_.predict_one(row) or 0 for row in self._rows(X)]
         return self.classes_[codes]
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, shape (n_rows, n_classes); all equal while the model gives none."""
         X = self._validate(X)
         result = np.zeros((X.shape[0], len(self.classes_)))
@@ -602,9 +601,7 @@ class _Batched(_Collector):
                 f" in {type(self).__name__}(..., columns=[...])."
             )
 
-    def _matrix(
-        self, rows: list[dict[Any, float]], names: dict[Any, int]
-    ) -> tuple[NDArray[np.float64], list[int]]:
+    def _matrix(self, rows: list[dict[Any, float]], names: dict[Any, int]) -> tuple[Floats, list[int]]:
         """Return the values by column, and the column of each value in the rows."""
         X = np.full((len(rows), len(names)), self._blank)
         named, values, ends = named_cells(rows)

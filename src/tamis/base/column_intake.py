@@ -10,7 +10,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._validation import Floats, as_array, as_rows, fill_masked, reject_non_array, warn_of_rounding
+from tamis._validation import (
+    Floats,
+    Indices,
+    as_array,
+    as_rows,
+    fill_masked,
+    reject_non_array,
+    warn_of_rounding,
+)
 from tamis.errors import DataError
 
 Columns: TypeAlias = Any  # a float64 ndarray of shape (n_rows, m), or a CSC matrix
@@ -115,7 +123,7 @@ def _impute(column: Floats, missing: str, name: str, weight: Floats | None) -> t
     return np.where(bad, mean, column), round(float(weight @ bad))
 
 
-def _unusual(columns: Columns) -> NDArray[np.intp]:
+def _unusual(columns: Columns) -> Indices:
     """Return the columns with non-finite values, or whose squares overflow or vanish."""
     with np.errstate(all="ignore"):  # a sum is finite only if all its terms are
         if sp.issparse(columns):

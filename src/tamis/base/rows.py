@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -21,6 +20,7 @@ from tamis._guard import ThreadSafe
 from tamis._validation.arrays import (
     Array,
     Floats,
+    Indices,
     Mask,
     Rows,
     as_weights,
@@ -93,7 +93,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     n_features_in_: int
     n_seen_: int
     _unseen: Array = np.empty(0, np.int64)  # codes of declared classes that have not occurred yet
-    feature_names_in_: NDArray[Any]
+    feature_names_in_: Array
     _terms: ColumnTerms | None = None  # of the parameters prices, keep, groups and prior
     _intake: RowIntake = RowIntake()  # replaced by each update that changes it
 
@@ -142,7 +142,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         """Append features, in new arrays, that were 0 in all rows so far: those with a fill value in `_shapes`."""
         self._state_spec.extend(self, "j", n_features)
 
-    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+    def _forget_columns(self, columns: Indices) -> None:
         """Reset features, in new arrays, as if they were 0 in all rows so far: those with a fill value."""
         self._state_spec.reset(self, "j", columns)
 

@@ -6,7 +6,6 @@ from abc import ABCMeta, abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import TransformerMixin
 from sklearn.utils import get_tags
@@ -24,7 +23,7 @@ def _original() -> Any:
 class SelectorMixin(TransformerMixin, metaclass=ABCMeta):  # type: ignore[misc]
     """The methods of :class:`sklearn.feature_selection.SelectorMixin`, for a class with ``_get_support_mask``."""
 
-    def get_support(self, indices: bool = False) -> NDArray[Any]:
+    def get_support(self, indices: bool = False) -> Array:
         """Return the selected features.
 
         Parameters
@@ -104,7 +103,7 @@ class SelectorMixin(TransformerMixin, metaclass=ABCMeta):  # type: ignore[misc]
         """
         return _original().inverse_transform(self, X)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the selected features.
 
         Parameters

@@ -10,10 +10,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from tamis._validation import Floats, Mask, as_rows
+from tamis._validation import Array, Floats, Mask, as_rows
 from tamis.base import PriceList
 from tamis.base.cells import missingness_text
 from tamis.cells import evaluation
@@ -97,7 +96,7 @@ class AcquisitionResult(Result):
         return evaluation.cost_curves(*self._sides, self._on_progress)
 
     @cached_property
-    def _predictions(self) -> tuple[Any, Mask, NDArray[Any], Floats]:
+    def _predictions(self) -> tuple[Any, Mask, Array, Floats]:
         """The predictions, whether each is right (a number: within one standard deviation), its values and its cost."""
         posterior = self.model.predict_proba(self.X_held)
         predicted = self.model._decide(posterior)
@@ -494,7 +493,7 @@ class AcquisitionResult(Result):
 
 def plot_paths(
     traces: Sequence[Acquisition],
-    classes: Sequence[Any] | NDArray[Any],
+    classes: Sequence[Any] | Array,
     titles: Sequence[str] | None = None,
     *,
     names: Sequence[str] | None = None,
@@ -543,7 +542,7 @@ def plot_paths(
     return figure
 
 
-def path_chart(trace: Acquisition, classes: Sequence[Any] | NDArray[Any], key: str, title: str) -> Chart:
+def path_chart(trace: Acquisition, classes: Sequence[Any] | Array, key: str, title: str) -> Chart:
     """Return the chart of the posterior of the likeliest classes after each value."""
     posteriors = trace.posteriors
     likeliest = sorted(np.argsort(-posteriors.max(axis=0), kind="stable")[:_MOST_CLASSES])

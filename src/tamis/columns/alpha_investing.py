@@ -29,9 +29,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from tamis._validation import Array, Floats, Ints, Mask
+from tamis._validation import Array, Floats, Indices, Ints, Mask
 from tamis._validation.parameters import PRIOR, number, parameter, parameters
 from tamis.base.declarations import Inputs
 from tamis.base.trace import ACCEPTED, FULL, REJECTED, Verdicts
@@ -287,7 +286,7 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
         return not math.isnan(log_p) and (self.max_features is None or q + k <= self.max_features)
 
     def _decide_on_group(
-        self, X: Floats, testable: NDArray[np.intp], evidence: GroupEvidence, verdicts: Verdicts
+        self, X: Floats, testable: Indices, evidence: GroupEvidence, verdicts: Verdicts
     ) -> None:
         verdicts.statistic[testable], verdicts.log_p[testable] = evidence.statistic, evidence.log_p
         head = testable[:1]

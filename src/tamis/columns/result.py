@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Array, Floats, Ints, Mask
+from tamis._validation import Array, Floats, Indices, Ints, Mask
 from tamis.base.trace import DECISIONS
 from tamis.report.charts.chart import (
     Axis,
@@ -165,15 +164,15 @@ class ColumnsResult(Result):
         mapping = {name: int(np.count_nonzero(self.records["decision"] == name)) for name in DECISIONS}
         return {name: n for name, n in mapping.items() if n}
 
-    def entered(self) -> NDArray[np.intp]:
+    def entered(self) -> Indices:
         """Return which records were accepted, in the order in which they were offered."""
         return np.flatnonzero(self.accepted)
 
-    def dropped(self) -> NDArray[np.intp]:
+    def dropped(self) -> Indices:
         """Return which records were accepted and dropped later, in the order in which they were offered."""
         return np.setdiff1d(self.entered(), self.kept)
 
-    def best_refused(self, at_most: int) -> NDArray[np.intp]:
+    def best_refused(self, at_most: int) -> Indices:
         """Return the rejected offer with the largest evidence in each of at most `at_most` intervals."""
         refused = np.flatnonzero(~self.accepted & np.isfinite(self.evidence))
         if not len(refused):
@@ -188,7 +187,7 @@ class ColumnsResult(Result):
         """Return which records were rejected as redundant although they passed their threshold."""
         return (self.records["decision"] == "rejected") & (self.evidence > self.bar)
 
-    def near_misses(self, at_most: int) -> NDArray[np.intp]:
+    def near_misses(self, at_most: int) -> Indices:
         """Return the rejected records closest to their threshold, the closest first."""
         refused = np.flatnonzero((self.records["decision"] == "rejected") & (self.evidence <= self.bar))
         short = self.bar[refused] - self.evidence[refused]
@@ -287,7 +286,7 @@ class ColumnsResult(Result):
             )
         return sections
 
-    def _table(self, title: str, which: NDArray[np.intp], note: str = "", **how: bool) -> Table:
+    def _table(self, title: str, which: Indices, note: str = "", **how: bool) -> Table:
         """Return a table of some records."""
         scale, is_kept = self.scale, which is self.kept
         columns: dict[str, Any] = {

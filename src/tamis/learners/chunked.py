@@ -8,12 +8,11 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import deliver_signals
-from tamis._validation import Floats, Ints, columns_of
+from tamis._validation import Floats, Indices, Ints, columns_of
 from tamis._validation.parameters import SEED, integer, parameter
 from tamis.base.declarations import Claims
 from tamis.catalog import find_learner
@@ -60,7 +59,7 @@ class ChunkedEnsemble(DenseRowClassifier):
         self._chunk_, self._size_, self.drifts_ = int(self.chunk_size), int(self.n_estimators), list[int]()
         self._rows_, self._codes_ = np.zeros((self._chunk_, n_features)), np.zeros(self._chunk_, np.int64)
 
-    def _new_member(self, estimator: Any, columns: NDArray[np.intp]) -> Any:
+    def _new_member(self, estimator: Any, columns: Indices) -> Any:
         """Return an unfitted classifier for some columns; a named one receives the categorical ones among them."""
         model = new_classifier(estimator)
         if isinstance(estimator, str) and "categorical" in model.get_params():
@@ -76,7 +75,7 @@ class ChunkedEnsemble(DenseRowClassifier):
         """Evaluate the complete chunk; `seen` is the number of rows so far."""
 
     @abstractmethod
-    def _voting_members(self) -> Sequence[tuple[Any, NDArray[np.intp], float]]:
+    def _voting_members(self) -> Sequence[tuple[Any, Indices, float]]:
         """Return the model, columns and weight of each member that votes."""
 
     def _learn(self, rows: Floats, codes: Ints) -> None:

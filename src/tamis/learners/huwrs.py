@@ -39,13 +39,12 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._kernels import njit
-from tamis._validation import Array, Floats, Ints
+from tamis._validation import Array, Floats, Indices, Ints
 from tamis._validation.parameters import (
     Kind,
     check_parameters,
@@ -284,7 +283,7 @@ class HUWRS(ChunkedEnsemble):
             weights[m] = _agreement(reference, now)
         return weights
 
-    def _store_reference(self, members: NDArray[np.intp]) -> None:
+    def _store_reference(self, members: Indices) -> None:
         """Store the feature distributions of the chunk as the reference of some members."""
         self._cuts_, self._reference_ = self._cuts_.copy(), self._reference_.copy()
         cuts = {

@@ -33,9 +33,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Floats, Ints
+from tamis._validation import Floats, Indices, Ints
 from tamis._validation.parameters import integer, parameter
 from tamis.learners.neighbours import Neighbours
 from tamis.learners.weighting import WeightedClassifier
@@ -150,7 +149,7 @@ class WeightedKNN(WeightedClassifier):
         votes = self._votes(X)
         return votes / votes.sum(axis=1, keepdims=True)
 
-    def restrict_columns(self, columns: NDArray[np.intp]) -> WeightedKNN:
+    def restrict_columns(self, columns: Indices) -> WeightedKNN:
         """Return a view that computes distances from a subset of the columns.
 
         Parameters

@@ -41,14 +41,13 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 import scipy.special
-from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import atomically
 from tamis._kernels import njit
-from tamis._validation.arrays import Array, Floats, Ints, Rows, as_weights
+from tamis._validation.arrays import Array, Floats, Indices, Ints, Rows, as_weights
 from tamis._validation.labels import as_column, encode_labels
 from tamis._validation.parameters import check_parameters, integer, number, parameter, parameters
 from tamis._validation.rows import has_rows, reject_nonfinite
@@ -269,7 +268,7 @@ def _shuffle(order: Array, seed: int) -> None:
         order[i], order[j] = order[j], order[i]
 
 
-def codes_of_margins(margins: Floats) -> NDArray[np.intp]:
+def codes_of_margins(margins: Floats) -> Indices:
     """Return the class of each row from its margin, or from those of each class; among equal ones the first."""
     return (margins > 0.0).astype(np.intp) if margins.ndim == 1 else margins.argmax(axis=1)
 
@@ -664,7 +663,7 @@ def are_alike(models: list[Any]) -> bool:
     )
 
 
-def predict_and_train(models: list[Any], rows: Array, subsets: NDArray[np.intp], codes: Ints) -> list[Floats]:
+def predict_and_train(models: list[Any], rows: Array, subsets: Indices, codes: Ints) -> list[Floats]:
     """Test several classifiers on a batch, then train them with it, each on its own subset of the columns.
 
     The batch is validated once, and processed by one kernel. The result is that of calls of `decision_function` and

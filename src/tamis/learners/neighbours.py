@@ -22,10 +22,9 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array, Floats, Ints
+from tamis._validation import Array, Floats, Indices, Ints
 
 _MIN_RANGE = 1e-300  # lower bound of a range, so that its inverse is finite
 _TILE = 8  # rows compared in one pass
@@ -260,7 +259,7 @@ class Neighbours:
         self._columns, self._row_codes = np.zeros((len(columns), size)), np.zeros(size, np.int64)
         self._columns[:, :n], self._row_codes[:n] = columns[:, :n], row_codes[:n]
 
-    def select(self, columns: NDArray[np.intp]) -> Neighbours:
+    def select(self, columns: Indices) -> Neighbours:
         """Return the same rows with a subset of their columns; the result must not be updated."""
         view = copy(self)
         view._columns, view._bounds = self._columns[columns], self._bounds[columns]

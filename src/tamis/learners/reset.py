@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
@@ -23,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._atomic import atomic, atomically, deliver_signals
 from tamis._guard import ThreadSafe, locked_and_validated
 from tamis._shapes import state_error
-from tamis._validation.arrays import Array, Floats, Mask, Rows
+from tamis._validation.arrays import Array, Floats, Indices, Mask, Rows
 from tamis._validation.labels import as_classes, as_column, encode_labels
 from tamis._validation.parameters import check_parameters, name_or, parameter, with_methods
 from tamis._validation.rows import as_rows, has_rows, reject_nonfinite
@@ -308,7 +307,7 @@ class ResetOnDrift(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimator):  
         """How unselected columns are ignored: that of the classifier, see :mod:`tamis.learners.traits`."""
         return masking_strategy(self.new_estimator())
 
-    def restrict_columns(self, columns: NDArray[np.intp]) -> ResetOnDrift:
+    def restrict_columns(self, columns: Indices) -> ResetOnDrift:
         """Return a view that predicts from a subset of the columns, if the classifier learns from all columns.
 
         Parameters

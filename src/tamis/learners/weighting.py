@@ -17,10 +17,9 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._validation import Array, Floats, Ints, Rows, check_choice, columns_of, reject_nonfinite
+from tamis._validation import Array, Floats, Indices, Ints, Rows, check_choice, columns_of, reject_nonfinite
 from tamis.learners.dense_rows import LARGEST, DenseRowClassifier, first_out_of_range
 from tamis.summaries.entropy import WindowCounts
 
@@ -155,7 +154,7 @@ class WeightedClassifier(DenseRowClassifier):
             reject_nonfinite(rows, allow_nan=True)
         return rows
 
-    def _view_of(self, columns: NDArray[np.intp]) -> tuple[Self, Floats]:
+    def _view_of(self, columns: Indices) -> tuple[Self, Floats]:
         """Return a shallow copy for rows of some columns, and their weights."""
         weights = self._fitted_weighting().weights()[columns]
         view = copy(self)

@@ -43,12 +43,21 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from tamis._atomic import atomic
 from tamis._docstrings import fill_docstring
-from tamis._validation import Array, Floats, Ints, Mask, Rows, are_categories, check_choice, columns_of
+from tamis._validation import (
+    Array,
+    Floats,
+    Indices,
+    Ints,
+    Mask,
+    Rows,
+    are_categories,
+    check_choice,
+    columns_of,
+)
 from tamis._validation.arrays import repeat_rows
 from tamis._validation.parameters import integer, number, parameter
 from tamis.base import RowSelector, n_to_select
@@ -182,7 +191,7 @@ class FCBF(RowSelector):
         self._counts = copy.copy(self._counts)
         self._counts.widen(n_features, are_categories(self.categorical))
 
-    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+    def _forget_columns(self, columns: Indices) -> None:
         self._counts = copy.copy(self._counts)
         self._counts.forget(columns)
 
@@ -268,11 +277,11 @@ class FCBF(RowSelector):
         return np.divide(2.0 * gain, spread, out=np.full(self.n_features_in_, np.inf), where=is_defined)
 
     @property
-    def selected_(self) -> NDArray[np.intp]:
+    def selected_(self) -> Indices:
         """The selected features, by decreasing score; empty while features cannot be ranked."""
         return np.zeros(0, np.intp) if self.warming_up_ else self._predominant()
 
-    def _predominant(self) -> NDArray[np.intp]:
+    def _predominant(self) -> Indices:
         su, most = self._relevance(), self._most(self.n_features_in_)
         order = np.argsort(-su, kind="stable")
         left, kept = order[su[order] > self._thresholds()[order]], list[int]()

@@ -41,9 +41,8 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
-from tamis._validation import Floats, Mask
+from tamis._validation import Floats, Indices, Mask
 from tamis._validation.parameters import parameter
 from tamis.base import n_to_select
 from tamis.rows.sketched_rows import SketchedRows, shrink
@@ -192,10 +191,10 @@ class LeverageScores(SketchedRows):
         return kept
 
 
-def pivots(sketch: Floats, n: int) -> NDArray[np.intp]:
+def pivots(sketch: Floats, n: int) -> Indices:
     """Return the n columns chosen by (2), in this order."""
     n_columns = sketch.shape[1]
-    left, chosen = np.arange(n_columns), list[NDArray[np.intp]]()
+    left, chosen = np.arange(n_columns), list[Indices]()
     longest = float(np.einsum("ij,ij->j", sketch, sketch).max(initial=0.0))
     while n > 0:
         triangle, order = scipy.linalg.qr(sketch[:, left], mode="r", pivoting=True, check_finite=False)

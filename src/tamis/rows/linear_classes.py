@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._kernels import njit
-from tamis._validation import Array, Floats, Rows, reject_nonfinite, validated
+from tamis._validation import Array, Floats, Indices, Rows, reject_nonfinite, validated
 from tamis.base import RowSelector
 from tamis.base.declarations import Claims
 from tamis.base.rows import feature_names
@@ -173,7 +172,7 @@ class LinearClasses(IncrementalClasses):
                 self._constant, self._value = constant, value
         super()._learn(X, y, sample_weight)
 
-    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+    def _forget_columns(self, columns: Indices) -> None:
         super()._forget_columns(columns)
         kept = ~np.isin(self._constant, columns)
         self._constant, self._value = self._constant[kept], self._value[kept]

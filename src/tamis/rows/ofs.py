@@ -57,7 +57,7 @@ from tamis._atomic import atomic
 from tamis._docstrings import fill_docstring
 from tamis._kernels import njit
 from tamis._shapes import state_error
-from tamis._validation import Array, Floats, check_choice, is_integer
+from tamis._validation import Array, Floats, Indices, check_choice, is_integer
 from tamis._validation.parameters import number, parameter
 from tamis.base import n_to_select, top_mask
 from tamis.base.declarations import Claims
@@ -388,7 +388,7 @@ class OFS(LinearClasses):
         super()._widen(n_features)
         self._n_most = n_to_select(self.n_features_to_select, n_features)
 
-    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+    def _forget_columns(self, columns: Indices) -> None:
         kept = self._support[: self._n_kept]
         kept = kept[~np.isin(kept, columns)]
         super()._forget_columns(columns)

@@ -19,10 +19,9 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from tamis._validation import Array, Floats, Rows
+from tamis._validation import Array, Floats, Indices, Rows
 from tamis.base import RowSelector
 from tamis.base.declarations import Claims, Inputs
 
@@ -91,7 +90,7 @@ class RandomSubset(RowSelector):
             rank = np.append(rank + (rank >= place), place)
         self._rank = rank
 
-    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+    def _forget_columns(self, columns: Indices) -> None:
         """Do nothing: the only state of a column is its random position."""
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:

@@ -21,9 +21,8 @@ from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from tamis._validation import Array, Floats, Rows
+from tamis._validation import Array, Floats, Indices, Rows
 from tamis._validation.parameters import integer, number, parameter, parameters
 from tamis.base import RowSelector
 from tamis.base.declarations import Claims, Inputs
@@ -110,7 +109,7 @@ class SketchedRows(RowSelector):
         more = ((0, self._size(n_features) - len(self._squares)), (0, 0))
         self._sketch, self._squares = np.pad(self._sketch, more), np.pad(self._squares, more[0])
 
-    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+    def _forget_columns(self, columns: Indices) -> None:
         """Keep the directions of the other features, and orthogonalise them again."""
         super()._forget_columns(columns)
         gram_values, vectors = np.linalg.eigh(self._sketch @ self._sketch.T)

@@ -38,11 +38,10 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._shapes import state_error
-from tamis._validation import Array, Floats, is_integer
+from tamis._validation import Array, Floats, Indices, is_integer
 from tamis._validation.parameters import number, parameter
 from tamis.base import n_to_select
 from tamis.base.declarations import Claims
@@ -277,7 +276,7 @@ class SOFS(LinearClasses):
         super()._widen(n_features)
         self._build_heap()
 
-    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+    def _forget_columns(self, columns: Indices) -> None:
         super()._forget_columns(columns)
         self._build_heap()
 

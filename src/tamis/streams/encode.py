@@ -7,9 +7,8 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation.arrays import Floats, Mask, as_numbers, is_numeric, warn_of_rounding
+from tamis._validation.arrays import Array, Floats, Mask, as_numbers, is_numeric, warn_of_rounding
 from tamis._validation.rows import as_rows
 from tamis._validation.table import Table, first_value
 from tamis._validation.values import is_missing, short_repr
@@ -258,7 +257,7 @@ class TableEncoder:
         self._encoders: dict[int, ColumnEncoder] = {}  # of the columns that were not all numbers
         self._is_numeric: set[int] = set()  # columns with numbers in earlier tables
 
-    def encode(self, table: Table, first_row: int) -> NDArray[Any]:
+    def encode(self, table: Table, first_row: int) -> Array:
         """Return a table as numbers, NaN where they are missing."""
         plain = [j for j in table.numeric if j not in self._encoders]
         rest = sorted({*range(len(table.own_names))}.difference(plain))

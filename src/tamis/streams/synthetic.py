@@ -18,9 +18,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Array, Mask, check_number, is_integer
+from tamis._validation import Array, Indices, Mask, check_number, is_integer
 from tamis.streams.appended import Irrelevant, Redundant, RedundantColumns
 from tamis.streams.concepts.concept import Concept, Feature, feature_ranges
 from tamis.streams.draws import Draws
@@ -171,7 +170,7 @@ class SyntheticStream(Stream):
         self._check_row("t", t, self.n_rows - 1)
         return int(np.searchsorted(np.array(self.drifts), t, side="right")) % len(self.concepts)
 
-    def relevant_at(self, t: int) -> NDArray[np.intp]:
+    def relevant_at(self, t: int) -> Indices:
         """Return the columns relevant to the current concept at row `t`, ascending.
 
         Raises
@@ -181,7 +180,7 @@ class SyntheticStream(Stream):
         """
         return np.flatnonzero(self._relevant[self.concept_at(t)])
 
-    def concept_of_rows(self, start: int, stop: int) -> NDArray[np.intp]:
+    def concept_of_rows(self, start: int, stop: int) -> Indices:
         """Return the concept of each row from `start` to before `stop`, shape (n_rows,)."""
         self._check_row("start", start, self.n_rows)
         self._check_row("stop", stop, self.n_rows)
@@ -198,7 +197,7 @@ class SyntheticStream(Stream):
         if not is_integer(row) or not 0 <= row <= last:
             raise ValueError(f"{name} must be a row from 0 to {last}, got {row!r}.")
 
-    def _sample_concepts(self, rows: Array) -> NDArray[np.intp]:
+    def _sample_concepts(self, rows: Array) -> Indices:
         if not self.drifts:
             return np.zeros(len(rows), dtype=np.intp)
         nearest = np.searchsorted(self._edges, rows, side="right")

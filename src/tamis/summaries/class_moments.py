@@ -26,11 +26,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from tamis._atomic import atomic
 from tamis._kernels import njit
-from tamis._validation import Array, Floats, Rows
+from tamis._validation import Array, Floats, Indices, Rows
 from tamis.summaries.batch import FadingState, faded, n_bytes
 from tamis.summaries.moments import all_finite
 
@@ -393,7 +392,7 @@ class ClassMoments(FadingState):
         if not np.array_equal(self._weight, self._sparse_weight):
             raise ValueError("Dense rows have a fixed number of columns: pass CSR rows from the start.")
 
-    def forget(self, columns: NDArray[np.intp], *, dense_too: bool = False, missing: bool = False) -> None:
+    def forget(self, columns: Indices, *, dense_too: bool = False, missing: bool = False) -> None:
         """Forget some features: they then count as 0 in all rows. Parameters and errors as for :meth:`widen`."""
         if not (dense_too or missing):
             self._reject_dense()

@@ -23,12 +23,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from tamis._atomic import atomic
 from tamis._kernels import njit
 from tamis._shapes import Shapes, state_error
-from tamis._validation import Array, Floats, Ints, Rows
+from tamis._validation import Array, Floats, Indices, Ints, Rows
 from tamis.summaries.batch import FadingState, check_waiting, n_bytes
 from tamis.summaries.quantiles import QuantileSummary
 
@@ -231,7 +230,7 @@ class FixedBins(FadingState):
         if self._first is not None:
             self._first = zeros_in_first_bin(self._first, slice(n, None))
 
-    def forget(self, columns: NDArray[np.intp]) -> None:
+    def forget(self, columns: Indices) -> None:
         """Forget some features: they then count as 0 in all (CSR) rows so far."""
         super().forget(columns)
         if self._first is not None:

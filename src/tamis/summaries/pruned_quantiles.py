@@ -41,11 +41,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._shapes import state_error
-from tamis._validation import Array, Floats, Ints, Rows, check_number
+from tamis._validation import Array, Floats, Indices, Ints, Rows, check_number
 from tamis.summaries.batch import FadingState, check_batch, n_bytes
 
 # State, for J features and K classes:
@@ -258,7 +257,7 @@ class PrunedQuantiles(FadingState):
             f"summary='pruned' cannot grow from {self.n_features} columns to {n_features}: choose 'thinned'."
         )
 
-    def forget(self, columns: NDArray[np.intp]) -> None:
+    def forget(self, columns: Indices) -> None:
         """Raise ValueError: the published summary cannot forget single features."""
         raise ValueError("summary='pruned' cannot forget single columns: choose 'thinned'.")
 

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
-from tamis._validation import Array, Floats, Ints, Mask
+from tamis._validation import Array, Floats, Indices, Ints, Mask
 from tamis.summaries import quantile_kernels as kernels
 from tamis.summaries.batch import n_bytes
 from tamis.summaries.quantile_kernels import Runs
@@ -314,7 +314,7 @@ class ClassPoints:
         self.slot = np.full(n_features, -1, np.int32)  # slot of a thinned feature in the levels, else -1
         self.levels = Levels(eps)
 
-    def thinned(self) -> NDArray[np.intp]:
+    def thinned(self) -> Indices:
         """Return which feature is in each slot."""
         features = np.flatnonzero(self.slot >= 0)
         return features[np.argsort(self.slot[features])]
@@ -416,7 +416,7 @@ class ClassPoints:
         points.table = replace(self.table, start=np.pad(self.table.start, more, mode="edge"))
         return points
 
-    def without(self, columns: NDArray[np.intp]) -> ClassPoints:
+    def without(self, columns: Indices) -> ClassPoints:
         """Return the points without any stored cells of some features; no dense row may be staged."""
         points, left = copy.copy(self), np.ones(len(self.slot), np.bool_)
         left[columns] = False
@@ -443,14 +443,14 @@ class ClassPoints:
         self.table = replace(table)  # a new object invalidates earlier readings
         self.levels.carry(block)
 
-    def _add_slots(self, features: NDArray[np.intp], block: Buffer) -> Buffer:
+    def _add_slots(self, features: Indices, block: Buffer) -> Buffer:
         old = np.arange(self.levels.n_slots)
         self.slot = self.slot.copy()
         self.slot[features] = len(old) + np.arange(len(features))
         self.levels.add_slots(len(features))
         return block.placed(old, self.levels.n_slots)
 
-    def of_columns(self, columns: NDArray[np.intp]) -> ClassPoints:
+    def of_columns(self, columns: Indices) -> ClassPoints:
         """Return the points of some features, in ascending order, for reading; no cells may be buffered."""
         part, chosen = copy.copy(self), np.zeros(len(self.slot), np.bool_)
         chosen[columns] = True

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array, Floats, Mask
+from tamis._validation import Array, Floats, Indices, Mask
 from tamis.summaries.quantile_kernels import (
     TOLERANCE,
     Runs,
@@ -291,7 +291,7 @@ class EdgeWindows:
         """Write the windows of some features, from `first` on, around their current cuts."""
         _open(runs, of_class, cuts, Windows._make(array[first : first + len(cuts)] for array in self.of))
 
-    def replace(self, features: NDArray[np.intp], other: EdgeWindows) -> None:
+    def replace(self, features: Indices, other: EdgeWindows) -> None:
         """Replace the windows of some features."""
         for name in Windows._fields:
             getattr(self.of, name)[features] = getattr(other.of, name)

@@ -29,12 +29,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from tamis._atomic import atomic
 from tamis._kernels import njit
 from tamis._shapes import state_error
-from tamis._validation import Array, Floats, Rows, check_number
+from tamis._validation import Array, Floats, Indices, Rows, check_number
 from tamis.summaries.batch import FadingState, check_batch, n_bytes
 from tamis.summaries.quantile_kernels import Runs, between, select, weigh
 from tamis.summaries.quantile_points import CHUNK, ClassPoints
@@ -273,7 +273,7 @@ class QuantileSummary(FadingState):
         self._points = [*self._points, *(ClassPoints(self.n_features, self.eps, self.dtype) for _ in new)]
 
     @property
-    def _classes(self) -> NDArray[np.intp]:
+    def _classes(self) -> Indices:
         """Classes with points."""
         return np.flatnonzero(self._waits < 0)
 
@@ -306,7 +306,7 @@ class QuantileSummary(FadingState):
         super().widen(n_features)
         self._points = [points.widened(n_features) for points in self._points]
 
-    def forget(self, columns: NDArray[np.intp]) -> None:
+    def forget(self, columns: Indices) -> None:
         """Forget some features: they then count as 0 in all rows so far, which must have been CSR rows.
 
         Raises
@@ -612,7 +612,7 @@ class QuantileSummary(FadingState):
             whole[:, h] += of_cut.T
         return whole
 
-    def _of_columns(self, columns: NDArray[np.intp]) -> QuantileSummary:
+    def _of_columns(self, columns: Indices) -> QuantileSummary:
         """Return the points of some features, in ascending order, for reading; all rows must have been dense."""
         part = copy.copy(self)
         part.n_features = len(columns)

@@ -9,12 +9,11 @@ import copy
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
 from tamis._shapes import state_error
-from tamis._validation import Array, Floats, Ints, Rows
+from tamis._validation import Array, Floats, Indices, Ints, Rows
 from tamis.errors import DataError
 from tamis.summaries.batch import n_bytes
 
@@ -113,7 +112,7 @@ class SparseWindow(ThreadSafe):
         """Add classes."""
         self._ones = np.pad(self._ones, ((0, 0), (0, n_classes + 1 - self._ones.shape[1])))
 
-    def reordered(self, columns: NDArray[np.intp]) -> SparseWindow:
+    def reordered(self, columns: Indices) -> SparseWindow:
         """Return the window with the class counts reordered; the first column counts all rows."""
         window = copy.copy(self)
         window._ones = np.ascontiguousarray(self._ones[:, columns])

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from tamis._validation import check_choice, check_number
+from tamis._validation import Array, Floats, Mask, check_choice, check_number
 from tamis.adapters.spark.screening import learned_from, transform
 from tamis.adapters.spark.sources import FrameRows, open_rows
 from tamis.base import top_mask
@@ -57,7 +56,7 @@ class ForwardOnce(ForwardPartialCorrelation):
         )
         return correlation
 
-    def pvalues(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def pvalues(self) -> tuple[Floats, Floats]:
         """Return the statistic and the p-value of each selected feature on entry, equation (5)."""
         classes = (
             2 if self._is_regression() else np.count_nonzero(np.diag(self._scatter.S)[len(self._columns) :])
@@ -94,8 +93,8 @@ class Selection:
         that it is redundant to.
     """
 
-    table: dict[str, NDArray[Any]]
-    feature_names_in_: NDArray[Any]
+    table: dict[str, Array]
+    feature_names_in_: Array
     n_seen: int
     n_candidates: int
     level: float
@@ -103,11 +102,11 @@ class Selection:
     selector: Any = field(repr=False)
     is_vector: bool = False
 
-    def get_feature_names_out(self) -> NDArray[Any]:
+    def get_feature_names_out(self) -> Array:
         """Return the selected features in the order of the columns."""
         return self.feature_names_in_[self.get_support()]
 
-    def get_support(self) -> NDArray[np.bool_]:
+    def get_support(self) -> Mask:
         """Return which columns are selected."""
         return np.isin(self.feature_names_in_, self.table["feature"])
 

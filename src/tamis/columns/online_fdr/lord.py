@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Floats, Ints, check_number
+from tamis._validation import Array, Floats, Ints, check_number
 from tamis.columns.online_fdr.rule import ChargingRule
 
 Gamma = Callable[[Ints], Floats]
@@ -98,7 +97,7 @@ class DecayingSumRule(ChargingRule):
 
     _gamma: ClassVar[Any] = staticmethod(gamma_power)
 
-    def _fade(self, ages: NDArray[Any], weight: Floats | None) -> Floats:
+    def _fade(self, ages: Array, weight: Floats | None) -> Floats:
         """Return g of the ages, shape (m, n_times)."""
         return self._gamma(ages) if weight is None else share(self._gamma, ages - 1.0, weight[:, None])
 
@@ -271,7 +270,7 @@ class LORDPlusPlus(DecayingSumRule):
 
     _gamma = staticmethod(gamma_lord)
 
-    def _fade(self, ages: NDArray[Any], weight: Floats | None) -> Floats:
+    def _fade(self, ages: Array, weight: Floats | None) -> Floats:
         g = super()._fade(ages, weight)
         if self.decay < 1.0:
             weight = float(self.decay) ** ages.astype(np.float64)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 
-from tamis._validation import Floats, Mask, check_number
+from tamis._validation import Array, Floats, Mask, check_number
 
 _PART = 1 << 16  # tests processed together
 
@@ -181,7 +180,7 @@ class ChargingRule(SpendingRule):
         """Return the contribution of each test without rejection to the estimate of the false discoveries."""
         return levels
 
-    def _clocks(self, log_p: Floats, weight: Floats | None) -> NDArray[Any]:
+    def _clocks(self, log_p: Floats, weight: Floats | None) -> Array:
         """Return the clock at each of the next tests."""
         ticks = self._ticks(log_p)[:-1]
         if weight is None:

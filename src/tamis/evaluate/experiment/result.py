@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Floats
+from tamis._validation import Floats, Indices
 from tamis.evaluate.experiment.cells import ExperimentCells
 from tamis.evaluate.experiment.score_table import ScoreTable, Significance
 from tamis.evaluate.prequential.rerun import snippet
@@ -628,7 +627,7 @@ def _curve(method: str, frame: dict[str, Any], column: str) -> dict[str, Any] | 
     }  # fmt: skip
 
 
-def _choose_features(runs: list[PrequentialResult], at_most: int = 24) -> tuple[NDArray[np.intp], int]:
+def _choose_features(runs: list[PrequentialResult], at_most: int = 24) -> tuple[Indices, int]:
     """Return the features to show, relevant ones first, in the order of time, and how many others were kept."""
     truth = runs[0].frames["truth"]
     relevant = list(dict.fromkeys(truth["feature"][truth["event"] == "enter"].tolist()))[:at_most]

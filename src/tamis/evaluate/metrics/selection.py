@@ -26,10 +26,9 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Mask, as_numbers, check_number, reject_masked
+from tamis._validation import Indices, Mask, as_numbers, check_number, reject_masked
 from tamis.base import top_mask
 
 
@@ -146,9 +145,7 @@ def score_rows(mask: Mask, truth: Mask, gamma: float = 0.7) -> SelectionAccuracy
     return SelectionAccuracy(*(sums / len(truth)).tolist())
 
 
-def _score_with_copies(
-    mask: Mask, truth: Mask, original: NDArray[np.intp], gamma: float
-) -> tuple[float, ...]:
+def _score_with_copies(mask: Mask, truth: Mask, original: Indices, gamma: float) -> tuple[float, ...]:
     stand_for = np.zeros_like(truth)
     stand_for[original[mask]] = True  # the originals represented by a selected column, itself or a copy
     hits, n_selected, n_relevant = int((stand_for & truth).sum()), int(mask.sum()), int(truth.sum())
@@ -218,7 +215,7 @@ def as_mask(name: str, chosen: Any, n_features: int) -> Mask:
     return mask
 
 
-def _originals(copy_of: Any, n_features: int) -> NDArray[np.intp]:
+def _originals(copy_of: Any, n_features: int) -> Indices:
     original = np.asarray(copy_of)
     if original.shape != (n_features,) or original.dtype.kind not in "iu":
         raise ValueError(

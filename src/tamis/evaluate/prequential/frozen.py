@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from tamis._validation import Array, Floats, Rows, encode_labels
+from tamis._validation import Array, Floats, Indices, Rows, encode_labels
 from tamis.base.row_encoder import class_targets
 from tamis.pipeline.scaling import LIMIT, RunningScale
 from tamis.streams.stream import Batch
@@ -31,7 +30,7 @@ _PENALTY = 0.01
 
 def lasso_order(
     X: Rows, y: Array, *, is_regression: bool = False, categorical: Sequence[int] = ()
-) -> NDArray[np.intp]:
+) -> Indices:
     """Return the features in descending order of their weights (1).
 
     Parameters
@@ -133,7 +132,7 @@ class FirstRows:
 
     def __init__(self, n_rows: int, is_regression: bool, categorical: Sequence[int]) -> None:
         self.n_rows, self.is_regression, self.categorical = n_rows, is_regression, list(categorical)
-        self.order: NDArray[np.intp] | None = None
+        self.order: Indices | None = None
         self.first: list[Batch] = []
 
     def learn(self, X: Rows, y: Array) -> None:

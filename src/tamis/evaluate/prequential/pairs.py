@@ -25,10 +25,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from tamis._kernels import compilation
-from tamis._validation import Array, Mask, Rows, encode_labels
+from tamis._validation import Array, Indices, Mask, Rows, encode_labels
 from tamis.evaluate.metrics.ranking import SlidingAUC
 from tamis.evaluate.prequential.frozen import FirstRows
 from tamis.learners.linear import are_alike, predict_and_train
@@ -83,7 +82,7 @@ class Predicted(NamedTuple):
     # Classes and scores of the rows whose labels arrived; None: those of the batch.
     labelled: tuple[Array, Array] | None
     mask: Mask | None
-    support: NDArray[np.intp] | None
+    support: Indices | None
     seconds: tuple[float, float, float]  # to select, to predict, to learn
 
 
@@ -147,7 +146,7 @@ class Selected:
         batch.predicted = Predicted(labels, scores, probabilities, labelled, *selection, seconds)
         self._tell_size(batch, models.selection[1] if selection[1] is None else selection[1])
 
-    def _tell_size(self, batch: Tested, support: NDArray[np.intp] | None) -> None:
+    def _tell_size(self, batch: Tested, support: Indices | None) -> None:
         batch.n_selected = self.models.n_features if support is None else len(support)
 
     def _predict(self, view: View, batch: Tested) -> tuple[Array, Array | None]:
@@ -161,7 +160,7 @@ class Selected:
         return learner.predict(view), None
 
     def _labelled_scores(
-        self, batch: Tested, mask: Mask | None, support: NDArray[np.intp] | None
+        self, batch: Tested, mask: Mask | None, support: Indices | None
     ) -> tuple[Array, Array] | None:
         """Return the class and the scores of rows whose labels were delayed; None: they are those of the batch."""
         if batch.due is None:
@@ -179,7 +178,7 @@ class Ordered:
 
     is_frozen = False
 
-    def __init__(self, order: NDArray[np.intp] | None = None) -> None:
+    def __init__(self, order: Indices | None = None) -> None:
         self.order = order
         self.first: list[Batch] = []  # it needs none
 
@@ -207,7 +206,7 @@ class Pair:
     ) -> None:  # fmt: skip
         self.name, self.selector, self.learner = name, selector, learner
         self.is_fixed = is_fixed and not _names_columns(learner.model)
-        self.columns: NDArray[np.intp] | None = None  # its current selection; None: all
+        self.columns: Indices | None = None  # its current selection; None: all
         self.n_seen, self.total, self.has_score = 0, 0.0, False
         self._ring = np.zeros(window)
         self.auc = SlidingAUC(max(2, window)) if ranks else None

@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Floats
+from tamis._validation import Array, Floats, Indices
 from tamis.dependence.autocorrelation import MeanError
 from tamis.evaluate.prequential.remarks import (
     auc_gain,
@@ -89,7 +88,7 @@ _WHY = {
 class RunPresentation(Result):
     """The presentation of a :class:`~tamis.evaluate.PrequentialResult`, which has the numbers."""
 
-    frames: dict[str, dict[str, NDArray[Any]]]
+    frames: dict[str, dict[str, Array]]
     settings: dict[str, Any]
     feature_names: list[str]
     event: tuple[int, str] | None = None  # a row and what happened there, marked in the map of the selection
@@ -108,7 +107,7 @@ class RunPresentation(Result):
     # -- numbers -------------------------------------------------------------------------------------------
 
     @property
-    def _steps(self) -> dict[str, NDArray[Any]]:
+    def _steps(self) -> dict[str, Array]:
         return self.frames["steps"]
 
     @property
@@ -501,7 +500,7 @@ class RunPresentation(Result):
         frame = self.frames.get("reasons")
         if frame is None:
             return []
-        title, rows = "Relevance and redundancy", dict[bool, NDArray[np.intp]]()
+        title, rows = "Relevance and redundancy", dict[bool, Indices]()
         for kept in (False, True):
             mine = np.flatnonzero((frame["selected"] == 1) == kept)
             rows[kept] = mine[np.argsort(-frame["alone"][mine], kind="stable")][:12]

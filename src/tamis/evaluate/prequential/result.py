@@ -16,10 +16,9 @@ from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._interrupts import raise_asynchronous
-from tamis._validation import Array, Mask, check_choice
+from tamis._validation import Array, Indices, Mask, check_choice
 from tamis.errors import CheckpointError
 from tamis.evaluate.metrics.drift import Recovery, recovery
 from tamis.evaluate.prequential.presentation import RunPresentation
@@ -71,7 +70,7 @@ class Step:
     """
 
     values: dict[str, float]
-    selected: NDArray[np.intp]
+    selected: Indices
     top: list[tuple[str, float]]
     progress: float | None
     batch: tuple[Any, Any, Any] | None = None

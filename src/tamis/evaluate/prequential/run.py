@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from tamis._kernels import compilation
 from tamis._shapes import Shapes
-from tamis._validation import Array, Ints, Mask, Rows, as_classes, as_target, encode_labels
+from tamis._validation import Array, Indices, Ints, Mask, Rows, as_classes, as_target, encode_labels
 from tamis.base import RowSelector, top_mask
 from tamis.dependence.autocorrelation import SERIES_SIZE, add_values
 from tamis.errors import DataError, StateError, TamisError
@@ -598,7 +597,7 @@ class Run:
         n_entered = int(np.count_nonzero(entered))
         return n_entered, len(changed) - n_entered
 
-    def _top_features(self) -> tuple[NDArray[np.intp], Array]:
+    def _top_features(self) -> tuple[Indices, Array]:
         """Return the currently best-scored columns and their scores, best first."""
         scores = None if self.pair.support is None else getattr(self.selector, "scores_", None)
         n_tracked = min(self.options.n_tracked, self.n_features)

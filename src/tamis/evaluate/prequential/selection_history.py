@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._validation import Floats
+from tamis._validation import Array, Floats, Indices
 from tamis.report.charts.chart import Axis, Chart, HeatStrip, VerticalLines, bucket_starts
 from tamis.report.text import shorten
 
@@ -24,7 +24,7 @@ MAP_COLOURS = {
 }
 _LEVELS = 32
 
-Frame: TypeAlias = Mapping[str, NDArray[Any]]
+Frame: TypeAlias = Mapping[str, Array]
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class SelectionHistory:
         return np.bincount(feature, sign * left, len(self.names)).astype(np.float64)
 
     def map(
-        self, max_features: int = 40, max_buckets: int = 400, features: NDArray[np.intp] | None = None
+        self, max_features: int = 40, max_buckets: int = 400, features: Indices | None = None
     ) -> SelectionMap:
         """Return the map of the features that were selected most often, or of the given ones."""
         held, relevant = self.steps_in(self.changes), self.steps_in(self.truth)
@@ -147,7 +147,7 @@ class SelectionHistory:
             int(np.count_nonzero(held)),
         )
 
-    def _shares(self, events: Frame, shown: NDArray[np.intp], starts: NDArray[np.intp]) -> Floats:
+    def _shares(self, events: Frame, shown: Indices, starts: Indices) -> Floats:
         """Return the share of each time bucket in which each feature was in the set."""
         steps = self.steps["step"]
         lengths = np.diff(np.append(starts, len(steps)))
@@ -175,7 +175,7 @@ class SelectionHistory:
             candidates = candidates[np.argsort(-sizes[candidates], kind="stable")]
         return [self._change(order[ends[i] - sizes[i] : ends[i]]) for i in candidates[:at_most]]
 
-    def _change(self, rows: NDArray[np.intp]) -> Change:
+    def _change(self, rows: Indices) -> Change:
         at = np.searchsorted(self.steps["step"], self.changes["step"][rows[0]])
         names, events = self.changes["name"][rows], self.changes["event"][rows]
         return Change(

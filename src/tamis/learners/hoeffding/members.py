@@ -13,10 +13,9 @@ from operator import attrgetter, is_
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import carray, njit, pointer
-from tamis._validation import Floats, Ints
+from tamis._validation import Array, Floats, Ints
 from tamis.drift.adwin import STATE_SIZE
 from tamis.errors import StateError
 from tamis.learners.hoeffding.member import NOTHING, Member, Sampling, add_votes, learn_member
@@ -138,7 +137,7 @@ class RowUndo:
         self._before = self._attributes.copy()
         self._parts = [(part, part.copy()) for part in parts]
         self._members = [*zip(members, table.arrays(), strict=True)]
-        self._copies: list[tuple[NDArray[Any], NDArray[Any]]] = []
+        self._copies: list[tuple[Array, Array]] = []
         self._table = table
         table.make_room()
 

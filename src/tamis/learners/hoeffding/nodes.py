@@ -9,13 +9,12 @@ allocate: a change that needs room is queued, and applied once the pools have gr
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Floats, Ints
+from tamis._validation import Array, Floats, Ints
 from tamis.drift.adwin import STATE_SIZE
 
 # Columns of `links`; LEFT is -1 at a leaf, ALTERNATE and DETECTOR are -1 where there is none.
@@ -139,7 +138,7 @@ class Pools:
             self.next_cell = grown
 
 
-def _enlarge(array: NDArray[Any], axis: int, size: int) -> NDArray[Any]:
+def _enlarge(array: Array, axis: int, size: int) -> Array:
     shape = list(array.shape)
     shape[axis] = size
     grown = np.zeros(shape, dtype=array.dtype)

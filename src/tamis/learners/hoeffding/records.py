@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Floats
+from tamis._validation import Floats, Indices
 from tamis.drift.adwin import check_windows
 from tamis.errors import StateError
 from tamis.learners.hoeffding.categories import Categories
@@ -60,7 +59,7 @@ class Node:
     place: int = -1
 
 
-def node_records(pools: Pools, categories: Categories, columns: NDArray[np.intp]) -> list[Node]:
+def node_records(pools: Pools, categories: Categories, columns: Indices) -> list[Node]:
     """Return the nodes, each before its children; `columns` maps features of the arrays to input columns."""
     links, numbers = pools.links, pools.numbers
     nodes: list[Node] = []

@@ -16,12 +16,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import has_fit_parameter
 
 from tamis._guard import limited_threads
-from tamis._validation import Array, Floats, Ints, Mask, Rows
+from tamis._validation import Array, Floats, Indices, Ints, Mask, Rows
 from tamis.errors import DataError
 from tamis.learners.refit.recent_rows import RecentRows
 
@@ -105,7 +104,7 @@ def importances_of(model: Any, X: Any, y: Array) -> Floats:
     return np.maximum(result.importances_mean, 0.0)
 
 
-def with_categories(estimator: Any, X: Rows, categorical: NDArray[np.intp]) -> tuple[Any, dict[str, Any]]:
+def with_categories(estimator: Any, X: Rows, categorical: Indices) -> tuple[Any, dict[str, Any]]:
     """Return the rows in the format of the estimator's `fit` and `predict`, and the options of `fit`.
 
     Parameters
@@ -192,7 +191,7 @@ class Fit:
     """
 
     def __init__(
-        self, recipe: BaseEstimator, rows: RecentRows, columns: NDArray[np.intp] | None, categorical: NDArray[np.intp],
+        self, recipe: BaseEstimator, rows: RecentRows, columns: Indices | None, categorical: Indices,
         is_numeric: bool, fills: bool, penalties: Floats | None = None,
     ) -> None:  # fmt: skip
         self.recipe, self.rows, self.columns, self.categorical = recipe, rows, columns, categorical
@@ -351,7 +350,7 @@ class Fit:
             return X
         return X[:, self.columns] if sp.issparse(X) else X.take(self.columns, axis=1)
 
-    def _categorical(self) -> NDArray[np.intp]:
+    def _categorical(self) -> Indices:
         if self.columns is None or len(self.categorical) == 0:
             return self.categorical
         return np.flatnonzero(np.isin(self.columns, self.categorical))

@@ -13,7 +13,6 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
@@ -25,6 +24,7 @@ from tamis._shapes import state_error, without_columns
 from tamis._validation.arrays import (
     Array,
     Floats,
+    Indices,
     Mask,
     Rows,
     as_weights,
@@ -366,7 +366,7 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
         """Return an unfitted estimator."""
         return new_recipe(self.estimator, self.random_state)
 
-    def _validate(self, X: Rows, names: list[str] | None, columns: NDArray[np.intp] | None) -> Rows:
+    def _validate(self, X: Rows, names: list[str] | None, columns: Indices | None) -> Rows:
         """Return an immutable copy of the rows as they are stored; raise if they are invalid."""
         X = self._as_first(X, names)
         known = self._names()
@@ -396,7 +396,7 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
         codes, self.classes_ = encode_labels(y, known)
         return codes
 
-    def _update(self, block: Block, columns: NDArray[np.intp] | None, *, fit_at_end: bool) -> None:
+    def _update(self, block: Block, columns: Indices | None, *, fit_at_end: bool) -> None:
         n_rows, done = len(block.y), 0
         since = self._drift_in(block)
         due = self._last_due(n_rows)
@@ -457,7 +457,7 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
             last, since = at, 0
             n_fitted = min(self._rows_.n_rows + at, int(self.window))
 
-    def _refit(self, columns: NDArray[np.intp] | None) -> None:
+    def _refit(self, columns: Indices | None) -> None:
         if self._few_ is None:
             fit = self._new_fit(self._rows_, columns)
         else:
@@ -467,19 +467,17 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
         self._fit_, self._n_fitted_ = fit, self._rows_.n_rows
         self.n_fits_, self.fitted_at_, self._error_total_ = self.n_fits_ + 1, self.n_seen_, 0.0
 
-    def _new_fit(
-        self, rows: RecentRows, columns: NDArray[np.intp] | None, penalties: Floats | None = None
-    ) -> Fit:
+    def _new_fit(self, rows: RecentRows, columns: Indices | None, penalties: Floats | None = None) -> Fit:
         recipe, fills = self._recipe(), not self._accepts_nan
         return Fit(recipe, rows, columns, self._categories_, self._is_numeric, fills, penalties)
 
-    def _usable(self, columns: NDArray[np.intp] | None) -> NDArray[np.intp] | None:
+    def _usable(self, columns: Indices | None) -> Indices | None:
         """Return the columns that a fit may use, of those selected; None: all."""
         if self._few_ is None or not (never := self._excluded()).any():
             return columns
         return np.flatnonzero(~never) if columns is None else columns[~never[columns]]
 
-    def _refit_few(self, few: FewColumns, columns: NDArray[np.intp] | None) -> FewColumns:
+    def _refit_few(self, few: FewColumns, columns: Indices | None) -> FewColumns:
         """Return the candidates, compared on the rows since their last fits and fitted again."""
         terms, n_features = self._terms(), self.n_features_in_
         allowed = np.full(n_features, columns is None)
@@ -648,7 +646,7 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
         return self._fit_.fit_once().model  # type: ignore[union-attr]
 
     @property
-    def columns_(self) -> NDArray[np.intp]:
+    def columns_(self) -> Indices:
         """The columns of the last fit; all before the first one."""
         check_is_fitted(self)
         if self._few_ is not None:
@@ -730,5 +728,5 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _same(one: NDArray[np.intp] | None, other: NDArray[np.intp] | None) -> bool:
+def _same(one: Indices | None, other: Indices | None) -> bool:
     return one is other or (one is not None and other is not None and np.array_equal(one, other))

@@ -49,12 +49,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._kernels import njit
 from tamis._shapes import state_error
-from tamis._validation import Array, Floats, Ints, Mask, Rows, are_categories, columns_of
+from tamis._validation import Array, Floats, Indices, Ints, Mask, Rows, are_categories, columns_of
 from tamis._validation.parameters import number, parameter
 from tamis.base import RowSelector
 from tamis.base.declarations import Claims
@@ -276,7 +275,7 @@ class ABFS(RowSelector):
         # Values are numbered in the order of all rows.
         return replace(self.claims, forgets_columns=self.categorical is None)
 
-    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+    def _forget_columns(self, columns: Indices) -> None:
         if not self._claims().forgets_columns:
             super()._forget_columns(columns)
         self._observers = self._observers.without(columns)

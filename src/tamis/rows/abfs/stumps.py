@@ -12,11 +12,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._shapes import Shapes, state_error, without_columns
-from tamis._validation import Array, Floats, Ints
+from tamis._validation import Array, Floats, Indices, Ints
 from tamis.base.categories import MAX_CATEGORIES
 from tamis.dependence.expected_g import MANY, expected_g, fill_expected_g
 from tamis.dependence.split_gain import LEAST_SHARE, entropy_times_weight, gain_of_two, share_below
@@ -181,7 +180,7 @@ class Values:
         Number of values seen in each column.
     """
 
-    def __init__(self, columns: NDArray[np.intp]) -> None:
+    def __init__(self, columns: Indices) -> None:
         self.columns = columns
         self.used = np.zeros(len(columns), np.int64)
         self._make(np.full(len(columns), n_slots_for(2) - 1))
@@ -224,7 +223,7 @@ class Values:
                 self._grow(full)
         return out
 
-    def widened(self, columns: NDArray[np.intp]) -> Values:
+    def widened(self, columns: Indices) -> Values:
         """Return a copy with additional columns, whose only value so far is 0."""
         new, wide = Values(np.arange(len(columns) - len(self.columns))), copy.copy(self)
         new.number(np.zeros((1, len(new.columns))))
@@ -283,7 +282,7 @@ class Observers:
 
     def __init__(
         self,
-        numeric: NDArray[np.intp],
+        numeric: Indices,
         values: Values,
         n_classes: int,
         corrected: bool = False,
@@ -308,7 +307,7 @@ class Observers:
         self._normal = np.concatenate([self._normal, fresh], axis=1)
         self._counts = np.concatenate([self._counts, np.zeros((more, self._counts.shape[1]))])
 
-    def widened(self, numeric: NDArray[np.intp], values: Values) -> Observers:
+    def widened(self, numeric: Indices, values: Values) -> Observers:
         """Return a copy with additional numeric or categorical features, which were 0 in all rows."""
         wide, more = copy.copy(self), len(numeric) - len(self.numeric)
         self._move_counts()
@@ -324,7 +323,7 @@ class Observers:
         wide._scaler = None if self._scaler is None else self._scaler.widened(len(numeric))
         return wide
 
-    def without(self, columns: NDArray[np.intp]) -> Observers:
+    def without(self, columns: Indices) -> Observers:
         """Return a copy as if some numeric features, given by their positions, had been 0 in all rows."""
         cleared, fresh = copy.copy(self), _no_normals(len(self.total), len(columns))
         if self._scaler is not None or not self.robust:  # else the early rows are counted later

@@ -50,12 +50,11 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from tamis._atomic import atomic
 from tamis._docstrings import fill_docstring
-from tamis._validation import Array, Floats, Ints, Mask, Rows, check_choice, columns_of, short_repr
+from tamis._validation import Array, Floats, Indices, Ints, Mask, Rows, check_choice, columns_of, short_repr
 from tamis._validation.parameters import number, parameter, with_methods
 from tamis.base import RowSelector, n_to_select
 from tamis.base.declarations import Claims, Inputs
@@ -499,7 +498,7 @@ class Auto(RowSelector):
             resized._parts = tuple(self._sizes)
         return resized
 
-    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+    def _forget_columns(self, columns: Indices) -> None:
         self._rankers = {
             name: copy.copy(one).forget_columns(columns) if hasattr(one, "n_seen_") else one
             for name, one in self._rankers.items()
@@ -616,7 +615,7 @@ class Auto(RowSelector):
         is_rare = len(counts) == 2 and float(counts.min()) < share * float(counts.sum())
         return int(counts.argmin()) if is_rare else -1
 
-    def _tested_rows(self, y: Array) -> NDArray[np.intp]:
+    def _tested_rows(self, y: Array) -> Indices:
         """Return the rows on which the candidates are evaluated: all of them, or those of a rare class."""
         if self._rare < 0:
             return np.arange(len(y))
@@ -780,7 +779,7 @@ class Auto(RowSelector):
         masks: Mask = ranks[self._which] < self._size[:, None]
         return masks if self._terms is None else self._terms.complete(masks)
 
-    def _fit_lasso(self) -> tuple[NDArray[np.intp], int] | None:
+    def _fit_lasso(self) -> tuple[Indices, int] | None:
         """Return the order of the features by a lasso, and how many of its weights are not 0, if it is due."""
         if self._rows < self._lasso_at:
             return None
@@ -1075,7 +1074,7 @@ class Auto(RowSelector):
         return self._n_fresh if self.drift_detected_ else _WINDOW
 
     @property
-    def comparison_(self) -> dict[str, NDArray[Any]]:
+    def comparison_(self) -> dict[str, Array]:
         """The history of the comparison."""
         _ = self.warming_up_
         return self._history.records()

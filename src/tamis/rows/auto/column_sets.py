@@ -30,11 +30,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._shapes import Shapes, SizedState
-from tamis._validation import Array, Floats, Mask, Rows
+from tamis._validation import Array, Floats, Indices, Mask, Rows
 from tamis.summaries.class_moments import ClassMoments
 
 _LIMIT = 5.0  # standard deviations at which values are clipped
@@ -338,7 +337,7 @@ def bayes_scores(X: Array, moments: ClassMoments, masks: Mask) -> Floats:
     return values.reshape(len(Z), n_sets, n_classes) + inside[:, 0] @ level.T + prior
 
 
-def predictions(scores: Floats) -> NDArray[np.intp]:
+def predictions(scores: Floats) -> Indices:
     """Return the class predicted by each set for each row, shape (n_sets, n_rows); two classes have one output."""
     if scores.shape[2] == 1:
         return (scores[:, :, 0] > 0.0).T.astype(np.intp)

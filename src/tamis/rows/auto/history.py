@@ -6,7 +6,6 @@ import copy
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._shapes import Shapes
 from tamis._validation import Array, Floats
@@ -105,7 +104,7 @@ class History:
         total = max(float(n_tested[first:].sum()), 1.0)
         return n_tested[first:] @ self.errors[first : self.n_records] / total
 
-    def records(self) -> dict[str, NDArray[Any]]:
+    def records(self) -> dict[str, Array]:
         """Return "n_seen", "followed", "errors" and "n_tested", with a row for each record."""
         names = ("n_seen", "followed", "errors", "n_tested")
         return {name: getattr(self, name)[: self.n_records].copy() for name in names}

@@ -69,7 +69,17 @@ from tamis._atomic import atomic
 from tamis._docstrings import fill_docstring
 from tamis._guard import locked_and_validated
 from tamis._kernels import njit
-from tamis._validation.arrays import Array, Floats, Ints, Mask, Rows, are_categories, columns_of, repeat_rows
+from tamis._validation.arrays import (
+    Array,
+    Floats,
+    Indices,
+    Ints,
+    Mask,
+    Rows,
+    are_categories,
+    columns_of,
+    repeat_rows,
+)
 from tamis._validation.parameters import integer, number, parameter
 from tamis._validation.values import check_choice, check_number, is_integer
 from tamis.base import RowSelector, n_to_select
@@ -302,7 +312,7 @@ class DISCUSS(RowSelector):
         self._known: Ints | None = None
         self._start_places(n_features, columns_of(self.categorical, n_features, feature_names(self)))
 
-    def _start_places(self, n_features: int, columns: NDArray[np.intp]) -> None:
+    def _start_places(self, n_features: int, columns: Indices) -> None:
         """Allocate the state of some features; `columns` are the categorical ones."""
         self._columns = columns
         self._counts = self._new_counts(n_features)
@@ -367,7 +377,7 @@ class DISCUSS(RowSelector):
         self._present = self._present.widened(exact)
         self._state_spec.extend(self, "a", n_features)
 
-    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+    def _forget_columns(self, columns: Indices) -> None:
         if self._places is not None:
             columns = self._places[columns].astype(np.intp)
             columns = columns[columns >= 0]
@@ -597,7 +607,7 @@ class DISCUSS(RowSelector):
             self.__dict__.update(vars(whole))
         self.__dict__.update(joint)
 
-    def _learn_window(self, later: Self, codes: NDArray[np.intp]) -> None:
+    def _learn_window(self, later: Self, codes: Indices) -> None:
         """Learn the rows of the window of a later part, whose classes have these codes here."""
         if self._places is None and self._scaler is not None and self._scaler.equals(later._scaler):
             X, y = later._counts.rows()
@@ -623,7 +633,7 @@ class DISCUSS(RowSelector):
         shape = (len(X), self.n_features_in_)
         return sp.csr_matrix((X[rows, at], (rows, self._known[at])), shape=shape), codes
 
-    def _recode(self, codes: NDArray[np.intp]) -> None:
+    def _recode(self, codes: Indices) -> None:
         """Recode the classes to the codes of an earlier part."""
         n_classes = len(self.classes_)
         order = np.full(n_classes, -1)
@@ -811,7 +821,7 @@ class DISCUSS(RowSelector):
         return mask
 
     @property
-    def selected_(self) -> NDArray[np.intp]:
+    def selected_(self) -> Indices:
         """The selected features in order of selection."""
         self.warming_up_  # noqa: B018 - raises NotFittedError if nothing was learned
         places = np.array(self._selected, dtype=np.intp)

@@ -18,9 +18,8 @@ import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Array, Floats, Mask
+from tamis._validation import Array, Floats, Indices, Mask
 from tamis.rows.discuss.bayes_watch import BayesWatch, count, cuts, empty_watch, watch
 from tamis.rows.relation_change import critical_values, find_changed_feature, find_changed_table
 from tamis.summaries.entropy import WindowCounts
@@ -68,7 +67,7 @@ class Present:
         self._forget(counts)
         self.watch(selected, counts)
 
-    def recode(self, order: NDArray[np.intp]) -> Present:
+    def recode(self, order: Indices) -> Present:
         """Return a copy with more classes, and these in another order: class c is what class ``order[c]`` was."""
         recoded, empty = copy.copy(self), empty_watch(len(order))
         more = len(order) - self.bayes[-1].shape[1]
@@ -154,7 +153,7 @@ class Present:
             wide._set_zero(np.arange(len(self._exact), len(exact)), self._tables[0].sum(axis=0))
         return wide
 
-    def without(self, columns: NDArray[np.intp]) -> Present:
+    def without(self, columns: Indices) -> Present:
         """Return a copy as if some features had been 0 in all rows."""
         cleared = copy.copy(self)
         if len(self._edges):
@@ -162,7 +161,7 @@ class Present:
             cleared._set_zero(columns, self._tables[0].sum(axis=0))
         return cleared
 
-    def _set_zero(self, columns: NDArray[np.intp], rows: Array) -> None:
+    def _set_zero(self, columns: Indices, rows: Array) -> None:
         """Set some features to 0 in all rows; `rows` is the number of rows of each class."""
         self._edges[columns], self._tables[columns] = np.inf, 0.0
         self._edges[columns[self._exact[columns]], 0] = 0.0

@@ -10,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Array, Floats
+from tamis._validation import Array, Floats, Indices
 
 
-def gain_alone(alone: Array) -> tuple[Floats, NDArray[np.intp]]:
+def gain_alone(alone: Array) -> tuple[Floats, Indices]:
     """Return I(X; Y) of each feature in bits, and its degrees of freedom."""
     return _constant_once(_gains, alone)
 
 
-def _gains(alone: Array) -> tuple[Floats, NDArray[np.intp]]:
+def _gains(alone: Array) -> tuple[Floats, Indices]:
     levels, totals = alone.sum(axis=2), alone[0].sum(axis=0)
     n = totals.sum()
     gain = np.log2(n) + (_f(alone).sum(axis=(1, 2)) - _f(levels).sum(axis=1) - _f(totals).sum()) / n
@@ -28,7 +27,7 @@ def _gains(alone: Array) -> tuple[Floats, NDArray[np.intp]]:
     return gain, freedom
 
 
-def trend_alone(alone: Array) -> tuple[Floats, NDArray[np.intp]]:
+def trend_alone(alone: Array) -> tuple[Floats, Indices]:
     """Return the bits due to different mean ranks of the classes (Kruskal and Wallis), and the degrees of freedom.
 
     One degree per class but one, for any number of levels, so a trend needs half the rows. It is 0 if so few rows are
@@ -37,7 +36,7 @@ def trend_alone(alone: Array) -> tuple[Floats, NDArray[np.intp]]:
     return _constant_once(_trends, alone)
 
 
-def _trends(alone: Array) -> tuple[Floats, NDArray[np.intp]]:
+def _trends(alone: Array) -> tuple[Floats, Indices]:
     levels, totals = alone.sum(axis=2), alone[0].sum(axis=0)
     n = totals.sum()
     ranks = (levels.cumsum(axis=1) - levels / 2.0) / n - 0.5  # of the middle of each level, about 0

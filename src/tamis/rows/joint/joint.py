@@ -39,14 +39,13 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import chdtri
 from sklearn.base import clone
 
 from tamis._atomic import atomic
 from tamis._docstrings import fill_docstring
 from tamis._kernels import njit, overwrite
-from tamis._validation import Array, Floats, Mask, Rows, check_choice
+from tamis._validation import Array, Floats, Indices, Mask, Rows, check_choice
 from tamis._validation.arrays import repeat_rows
 from tamis._validation.parameters import integer, number, parameter
 from tamis.base import RowSelector, top_mask
@@ -312,7 +311,7 @@ class JointScreening(RowSelector):
             self._begin_evidence()
             self._certify(self.level)
 
-    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+    def _forget_columns(self, columns: Indices) -> None:
         self._settle()
         super()._forget_columns(columns)
         self.selected_ = [j for j in self.selected_ if j not in columns]
@@ -652,7 +651,7 @@ class JointScreening(RowSelector):
             and all(np.array_equal(a, b) for a, b in zip(self._arrays[:3], other._arrays[:3], strict=True))
         )
 
-    def _add(self, other: Self, codes: NDArray[np.intp], when: str) -> None:
+    def _add(self, other: Self, codes: Indices, when: str) -> None:
         """Add the counts of another part, and store the last rows of both."""
         n_classes = int(max(len(self.classes_), codes.max(initial=-1) + 1))
         self._make_room(n_classes)
@@ -811,7 +810,7 @@ class JointScreening(RowSelector):
         log_likelihood_steps(wrong, rows, 1.0 - guessed / totals.sum(), self._steps)
 
 
-def _select(scores: Array, order: Array, columns: NDArray[np.intp], gains: Gains) -> list[int]:
+def _select(scores: Array, order: Array, columns: Indices, gains: Gains) -> list[int]:
     """Return the features of a score that are not redundant (4), in decreasing `order`."""
     place = {int(j): i for i, j in enumerate(columns)}
     related = (gains.dependent > 0.0) & (gains.given <= 0.0)

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array, Floats, Ints, Rows
+from tamis._validation import Array, Floats, Indices, Ints, Rows
 
 BLOCK = 32  # rows in a word
 _FINE = 10  # levels of a single feature
@@ -30,7 +30,7 @@ class Counts(NamedTuple):
 
     edges: Floats  # (d, K), infinite where a feature has fewer levels
     fine: Floats  # (d, 9)
-    columns: NDArray[np.intp]  # (q,) the features in pairs
+    columns: Indices  # (q,) the features in pairs
     bits: NDArray[np.uint32]  # (K, q) of the current word
     class_bits: NDArray[np.uint32]  # (C,)
     alone: Ints  # (d, 10, C) rows of each fine level
@@ -91,9 +91,7 @@ def _distinct(values: Array, n: int) -> Floats:
     return distinct
 
 
-def zeros(
-    rows: Rows, columns: NDArray[np.intp], n_levels: int, n_classes: int, as_in: Counts | None = None
-) -> Counts:
+def zeros(rows: Rows, columns: Indices, n_levels: int, n_classes: int, as_in: Counts | None = None) -> Counts:
     """Return zero counts, with levels determined by the rows, or existing ones."""
     n_edges, q = n_levels - 1, len(columns)
     edges, fine = (cut(rows, n_levels), cut(rows, _FINE)) if as_in is None else (as_in.edges, as_in.fine)
@@ -151,7 +149,7 @@ def add_classes(counts: Counts, n_classes: int) -> Counts:
     )
 
 
-def add_counts(counts: Counts, other: Counts, codes: NDArray[np.intp]) -> Counts:
+def add_counts(counts: Counts, other: Counts, codes: Indices) -> Counts:
     """Return the sum of the counts of different rows in the same levels, in new arrays.
 
     Parameters

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
-from tamis._validation import Array, Floats, Mask, Rows
+from tamis._validation import Array, Floats, Indices, Mask, Rows
 from tamis.rows.joint.pair_counts import cut, popcount
 from tamis.summaries.evidence import BLOCK, Evidence
 
@@ -106,7 +106,7 @@ class PairEvidence(ThreadSafe):
         _earlier (w) int64 any "only compared with codes"
     """
 
-    def __init__(self, rows: Rows, columns: NDArray[np.intp], n_classes: int) -> None:
+    def __init__(self, rows: Rows, columns: Indices, n_classes: int) -> None:
         low, high = (_dense(extreme) for extreme in (rows.min(axis=0), rows.max(axis=0)))
         same = low == high  # constant so far: larger values will differ
         self._edges, self._fine = cut(rows, 2), cut(rows, _BINS)

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._shapes import Shapes, state_error, without_columns
-from tamis._validation import Array, Ints, Mask, Rows
+from tamis._validation import Array, Indices, Ints, Mask, Rows
 from tamis.rows.joint.pair_counts import Counts
 
 
@@ -184,7 +184,7 @@ class SparseRows:
         wide._fit(counts)
         return wide
 
-    def without(self, columns: NDArray[np.intp], counts: Counts | None) -> Self:
+    def without(self, columns: Indices, counts: Counts | None) -> Self:
         """Return a copy as if some features had been 0 in all rows; `counts` have forgotten them already."""
         cleared = copy.copy(self)
         n_rows = len(self._indptr) - 1

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._shapes import SizedState
-from tamis._validation import Array, Floats, Ints, Rows
+from tamis._validation import Array, Floats, Indices, Ints, Rows
 from tamis.dependence.autocorrelation import Inflation
 from tamis.dependence.information_band import information_band
 from tamis.errors import DataError
@@ -32,7 +32,7 @@ from tamis.summaries.pruned_quantiles import PrunedQuantiles
 from tamis.summaries.quantiles import QuantileSummary, rows_until_lost
 
 Statistic = Callable[[Array], tuple[Array, Array]]
-Counts = tuple[NDArray[np.intp], Floats, bool]
+Counts = tuple[Indices, Floats, bool]
 _MOST_CATEGORIES = 1 << 16
 _FEW_CATEGORIES = 32  # a feature of fewer is scored by its raw counts
 _RARE = 5.0  # rows; Cochran's rule for the chi-square approximation
@@ -80,7 +80,7 @@ class BinCounts(SizedState):
     def __init__(
         self,
         n_features: int,
-        categorical: NDArray[np.intp],
+        categorical: Indices,
         n_bins: int,
         eps: float,
         dtype: str,
@@ -91,7 +91,7 @@ class BinCounts(SizedState):
         self.n_features = n_features
         self.n_bins = n_bins
         self.categorical = categorical
-        self.numeric: NDArray[np.intp] = np.setdiff1d(np.arange(n_features), categorical)
+        self.numeric: Indices = np.setdiff1d(np.arange(n_features), categorical)
         kind = PrunedQuantiles if summary == "pruned" else QuantileSummary
         # Validates `eps`.
         self._quantiles: QuantileSummary | PrunedQuantiles = kind(len(self.numeric), 0, eps, "float64")
@@ -127,7 +127,7 @@ class BinCounts(SizedState):
         self.numeric = np.concatenate([self.numeric, np.arange(self.n_features, n_features)])
         self.n_features = n_features
 
-    def forget(self, columns: NDArray[np.intp]) -> None:
+    def forget(self, columns: Indices) -> None:
         """Reset some features; they then count as 0 in all (CSR) rows so far. There must be no categories."""
         self._change(lambda part: part.forget(columns))
         if self._ties is not None:
@@ -223,7 +223,7 @@ class BinCounts(SizedState):
             X[stop:], codes[stop:], weight, 1.0, None if fade is None else fade[stop:]
         )
 
-    def _part(self, X: Rows, columns: NDArray[np.intp], *, dense: bool = True) -> Any:
+    def _part(self, X: Rows, columns: Indices, *, dense: bool = True) -> Any:
         part = X if len(columns) == self.n_features else X[:, columns]
         return part.toarray() if dense and sp.issparse(part) else part
 

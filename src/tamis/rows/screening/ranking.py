@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Mask
+from tamis._validation import Array, Mask
 from tamis.catalog import EFFECT_TITLES, SCORE_MEANINGS, SCORE_TITLES
 from tamis.report.charts.chart import Chart, Line, axis, percent, whole_number
 from tamis.report.content import Cell, Figure, Meter, Names, Remark, Reproduction, Section, Table
@@ -62,7 +61,7 @@ class ColumnRanking(Result):
     def __init__(
         self,
         screening: Screening,
-        columns: Mapping[str, NDArray[Any]] | None = None,
+        columns: Mapping[str, Array] | None = None,
         title: str = "Columns, ranked",
         about: str = "",
         *,

@@ -16,11 +16,10 @@ from functools import partial
 from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._atomic import atomic, atomically
 from tamis._docstrings import fill_docstring
-from tamis._validation.arrays import Array, Floats, Mask, Rows, columns_of
+from tamis._validation.arrays import Array, Floats, Indices, Mask, Rows, columns_of
 from tamis._validation.parameters import integer, number, parameter, parameters
 from tamis._validation.rows import reject_nonfinite
 from tamis._validation.values import check_choice, check_number
@@ -370,7 +369,7 @@ class Screener(RowSelector):
         alone = self.level is None and self.restarts is None
         return replace(self.claims, forgets_columns=alone and vars(self).get("categorical") is None)
 
-    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+    def _forget_columns(self, columns: Indices) -> None:
         super()._forget_columns(columns)
         change_parts(self, self._parts_of_features, lambda part: part.forget(columns))
 

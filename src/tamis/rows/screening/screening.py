@@ -11,10 +11,9 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._docstrings import fill_docstring, paragraphs_of
-from tamis._validation import Floats, check_choice
+from tamis._validation import Array, Floats, check_choice
 from tamis._validation.parameters import Kind, parameter
 from tamis.base.html_repr import html_repr
 from tamis.base.rows import feature_names
@@ -503,11 +502,11 @@ class Screening(BinScreener):
         return self._read((name,))[0].scores
 
     @property
-    def table_(self) -> dict[str, NDArray[Any]]:
+    def table_(self) -> dict[str, Array]:
         """All scores and their p-values, one row per feature; it can be converted to a data frame."""
         names = tuple(dict.fromkeys(self.scores))
         features = feature_names(self) or [f"x{j}" for j in range(self.n_features_in_)]
-        table: dict[str, NDArray[Any]] = {
+        table: dict[str, Array] = {
             "feature": np.array(features, dtype=object),
             "n_observed": self.n_observed_,
         }

@@ -28,8 +28,7 @@ from tamis._validation.parameters import SEED, Kind, check_parameters, parameter
 from tamis._validation.rows import as_rows, has_rows, reject_nonfinite
 from tamis._validation.table import as_table
 from tamis._validation.values import check_number, is_missing, short_repr
-from tamis.base import RowSelector
-from tamis.base.declarations import Claims
+from tamis.base import Claims, RowSelector
 from tamis.base.rows import check_columns, feature_names
 from tamis.errors import DataError
 from tamis.learners.traits import accepts_nan, adapts_itself

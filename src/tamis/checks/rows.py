@@ -11,8 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from tamis._validation import Array
-from tamis.base import RowSelector, n_to_select, top_mask
-from tamis.base.declarations import Claims
+from tamis.base import Claims, RowSelector, n_to_select, top_mask
 from tamis.base.per_target import PerTarget
 from tamis.base.rows import can_widen
 from tamis.checks import shared

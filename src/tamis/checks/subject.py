@@ -15,8 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
 from tamis._validation import Array, Floats
-from tamis.base import ColumnSelector, RowSelector
-from tamis.base.declarations import Claims
+from tamis.base import Claims, ColumnSelector, RowSelector
 from tamis.base.trace import RECORD
 
 NAMES = ["red", "größe", "x 2", "blue", "speed", "T"]  # of the columns of a frame

@@ -12,8 +12,7 @@ from sklearn.base import clone
 
 from tamis._validation import Array
 from tamis._validation.parameters import integer, number, parameter, parameters
-from tamis.base import ColumnSelector
-from tamis.base.declarations import Claims
+from tamis.base import Claims, ColumnSelector
 from tamis.base.trace import ACCEPTED, CONSTANT, Verdicts
 from tamis.columns.target_shape import warn_rare_class
 from tamis.dependence.criterion import Candidate, DependenceTest

@@ -50,8 +50,7 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._kernels import njit
 from tamis._validation import Array, Floats
 from tamis._validation.parameters import number, parameter
-from tamis.base import ColumnSelector
-from tamis.base.declarations import Inputs
+from tamis.base import ColumnSelector, Inputs
 from tamis.base.trace import ACCEPTED, CONSTANT, Verdicts
 from tamis.columns.glm import check_not_constant
 from tamis.columns.sequential import check_two_classes

@@ -11,8 +11,7 @@ import scipy.sparse as sp
 
 from tamis._validation import Array, Floats, Ints, Mask
 from tamis._validation.parameters import integer, parameter
-from tamis.base import ColumnSelector
-from tamis.base.declarations import Claims, Inputs
+from tamis.base import Claims, ColumnSelector, Inputs
 from tamis.base.trace import ACCEPTED, FULL, REJECTED, Verdicts
 from tamis.columns.glm import LogisticModel, PoissonModel
 from tamis.columns.linear import LinearModel

@@ -23,14 +23,12 @@ import scipy.sparse as sp
 from tamis._validation import Floats, Ints, check_number
 from tamis.catalog import find, find_learner
 from tamis.errors import DataError
-from tamis.evaluate.prequential import PrequentialResult, prequential
+from tamis.evaluate.prequential import PrequentialResult, Step, prequential
 from tamis.evaluate.prequential.remarks import RARE
-from tamis.evaluate.prequential.result import Step
 from tamis.learners.refit.fit import new_recipe
 from tamis.options import RunOptions, model_parameters
+from tamis.streams import ArrayStream, as_stream
 from tamis.streams.leaks import leak_of, leak_text, orders, runs_of_labels
-from tamis.streams.named_streams import as_stream
-from tamis.streams.stream import ArrayStream
 from tamis.summaries.paired_losses import PairedLosses
 
 # Compared if none is named; the last one is refitted on the last rows.

@@ -57,8 +57,7 @@ from tamis._validation.arrays import Array, Floats, Mask, Rows, as_weights
 from tamis._validation.labels import as_column, encode_labels
 from tamis._validation.parameters import SEED, check_parameters, integer, number, parameter
 from tamis._validation.rows import as_rows, checked, reject_nonfinite, validated
-from tamis.base import n_to_select, top_mask
-from tamis.base.declarations import Claims
+from tamis.base import Claims, n_to_select, top_mask
 from tamis.base.rows import feature_names
 from tamis.base.selector_mixin import SelectorMixin
 from tamis.errors import DataError

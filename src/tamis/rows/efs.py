@@ -52,8 +52,7 @@ import numpy as np
 from tamis._kernels import njit
 from tamis._validation import Array, Floats, Mask
 from tamis._validation.parameters import number, parameter
-from tamis.base import n_to_select, top_mask
-from tamis.base.declarations import Claims
+from tamis.base import Claims, n_to_select, top_mask
 from tamis.rows.linear_classes import IncrementalClasses
 
 # State, for J columns and the bias, which is last; K = 1 winnow until a third class is seen, then one per class:

@@ -60,8 +60,7 @@ from tamis._validation import (
 )
 from tamis._validation.arrays import repeat_rows
 from tamis._validation.parameters import integer, number, parameter
-from tamis.base import RowSelector, n_to_select
-from tamis.base.declarations import Claims, Inputs
+from tamis.base import Claims, Inputs, RowSelector, n_to_select
 from tamis.base.rows import check_mergeable, feature_names, joint_classes
 from tamis.merging import MERGE_DOCS
 from tamis.summaries.entropy import WindowCounts

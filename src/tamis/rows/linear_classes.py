@@ -17,8 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._kernels import njit
 from tamis._validation import Array, Floats, Indices, Rows, reject_nonfinite, validated
-from tamis.base import RowSelector
-from tamis.base.declarations import Claims
+from tamis.base import Claims, RowSelector
 from tamis.base.rows import feature_names
 
 

@@ -59,8 +59,7 @@ from tamis._kernels import njit
 from tamis._shapes import state_error
 from tamis._validation import Array, Floats, Indices, check_choice, is_integer
 from tamis._validation.parameters import number, parameter
-from tamis.base import n_to_select, top_mask
-from tamis.base.declarations import Claims
+from tamis.base import Claims, n_to_select, top_mask
 from tamis.base.rows import check_mergeable, joint_classes
 from tamis.merging import MERGE_DOCS
 from tamis.rows.linear_classes import LinearClasses, row_margin

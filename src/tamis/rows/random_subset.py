@@ -22,8 +22,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from tamis._validation import Array, Floats, Indices, Rows
-from tamis.base import RowSelector
-from tamis.base.declarations import Claims, Inputs
+from tamis.base import Claims, Inputs, RowSelector
 
 # State:
 #   _rank  (J,) int64   r_j, from 0

@@ -14,8 +14,7 @@ from sklearn.utils import check_random_state
 
 from tamis._validation import Array, Floats, Rows
 from tamis._validation.parameters import integer, parameter, parameters
-from tamis.base import RowSelector
-from tamis.base.declarations import Claims
+from tamis.base import Claims, RowSelector
 from tamis.errors import DataError
 from tamis.summaries.moments import RunningMoments
 

@@ -24,8 +24,7 @@ import scipy.sparse as sp
 
 from tamis._validation import Array, Floats, Indices, Rows
 from tamis._validation.parameters import integer, number, parameter, parameters
-from tamis.base import RowSelector
-from tamis.base.declarations import Claims, Inputs
+from tamis.base import Claims, Inputs, RowSelector
 from tamis.errors import DataError
 
 # State, for J columns:

@@ -43,8 +43,7 @@ from tamis._kernels import njit
 from tamis._shapes import state_error
 from tamis._validation import Array, Floats, Indices, is_integer
 from tamis._validation.parameters import number, parameter
-from tamis.base import n_to_select
-from tamis.base.declarations import Claims
+from tamis.base import Claims, n_to_select
 from tamis.rows.linear_classes import LinearClasses, row_margin
 
 # State, for J columns; K = 1 vector until a third class is seen, then one per class, in order of appearance:

@@ -8,10 +8,8 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from tamis._validation import Table, as_rows, first_value, is_missing, short_repr
 from tamis._validation.arrays import Array, Floats, Mask, as_numbers, is_numeric, warn_of_rounding
-from tamis._validation.rows import as_rows
-from tamis._validation.table import Table, first_value
-from tamis._validation.values import is_missing, short_repr
 from tamis.base.categories import MAX_CATEGORIES, CategoryCodes, check_categories, reject_written_numbers
 from tamis.errors import DataError, StreamError
 from tamis.streams.arrow import kinds, pa

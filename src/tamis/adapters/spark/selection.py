@@ -20,8 +20,7 @@ from scipy.stats import chi2
 from tamis._validation import Array, Floats, Mask, check_choice, check_number
 from tamis.adapters.spark.screening import learned_from, transform
 from tamis.adapters.spark.sources import FrameRows, open_rows
-from tamis.base import top_mask
-from tamis.base.html_repr import html_repr
+from tamis.base import html_repr, top_mask
 from tamis.rows.forward.forward import ForwardPartialCorrelation
 from tamis.rows.screening.screening import FisherScore, TScore
 

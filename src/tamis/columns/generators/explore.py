@@ -14,8 +14,7 @@ import numpy as np
 
 from tamis._interrupts import defer_interrupts
 from tamis._validation import Floats, check_number
-from tamis.base import ColumnSelector
-from tamis.base.html_repr import html_repr
+from tamis.base import ColumnSelector, html_repr
 from tamis.columns.generators.generator import FeatureGenerator
 from tamis.columns.generators.recipes import Recipes
 from tamis.columns.generators.sources import FromIterable

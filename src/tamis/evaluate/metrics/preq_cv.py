@@ -28,8 +28,7 @@ import numpy as np
 from sklearn.base import clone
 
 from tamis._validation import Array, Floats, Ints, Rows, as_numbers, check_choice, check_number
-from tamis.base import RowSelector
-from tamis.base.html_repr import html_repr
+from tamis.base import RowSelector, html_repr
 from tamis.streams.named_streams import as_stream
 
 

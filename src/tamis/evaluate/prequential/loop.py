@@ -24,8 +24,7 @@ from tamis.options import RunOptions
 from tamis.persistence import load, save
 from tamis.persistence.lock import write_lock
 from tamis.pipeline.selective_learner import declare_categories, declare_task, default_learner
-from tamis.streams.frames import DictStream, FrameStream
-from tamis.streams.named_streams import as_stream
+from tamis.streams import DictStream, FrameStream, as_stream
 
 # -- the checkpoint ----------------------------------------------------------------------------------------
 

@@ -19,12 +19,10 @@ from tamis._validation import Array, Indices, Ints, Mask, Rows, as_classes, as_t
 from tamis.base import RowSelector, top_mask
 from tamis.dependence.autocorrelation import SERIES_SIZE, add_values
 from tamis.errors import DataError, StateError, TamisError
-from tamis.evaluate.metrics.classification import RunningMetrics
+from tamis.evaluate.metrics import RunningErrors, RunningMetrics, SlidingStability
 from tamis.evaluate.metrics.metric import Tracked
 from tamis.evaluate.metrics.ranking import PastThreshold, SlidingAUC, SlidingMacroAUC, SlidingPrecisionRecall
-from tamis.evaluate.metrics.regression import RunningErrors
 from tamis.evaluate.metrics.selection import score_rows, state_bytes
-from tamis.evaluate.metrics.stability import SlidingStability
 from tamis.evaluate.prequential.delayed import Delay, DelayedLabels
 from tamis.evaluate.prequential.pairs import (
     Draws,

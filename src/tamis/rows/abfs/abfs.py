@@ -55,8 +55,7 @@ from tamis._kernels import njit
 from tamis._shapes import state_error
 from tamis._validation import Array, Floats, Indices, Ints, Mask, Rows, are_categories, columns_of
 from tamis._validation.parameters import number, parameter
-from tamis.base import RowSelector
-from tamis.base.declarations import Claims
+from tamis.base import Claims, RowSelector
 from tamis.base.rows import feature_names
 from tamis.drift import DETECTOR, Detector, DriftDetector, make
 from tamis.rows.abfs.stumps import Observers, Stump, Values

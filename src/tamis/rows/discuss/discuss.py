@@ -82,8 +82,7 @@ from tamis._validation.arrays import (
 )
 from tamis._validation.parameters import integer, number, parameter
 from tamis._validation.values import check_choice, check_number, is_integer
-from tamis.base import RowSelector, n_to_select
-from tamis.base.declarations import Claims, Inputs
+from tamis.base import Claims, Inputs, RowSelector, n_to_select
 from tamis.base.rows import check_mergeable, feature_names, joint_classes
 from tamis.merging import MERGE_DOCS
 from tamis.rows.discuss.bayes_watch import empty_watch, expect, judge

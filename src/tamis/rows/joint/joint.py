@@ -48,8 +48,7 @@ from tamis._kernels import njit, overwrite
 from tamis._validation import Array, Floats, Indices, Mask, Rows, check_choice
 from tamis._validation.arrays import repeat_rows
 from tamis._validation.parameters import integer, number, parameter
-from tamis.base import RowSelector, top_mask
-from tamis.base.declarations import Claims, Inputs
+from tamis.base import Claims, Inputs, RowSelector, top_mask
 from tamis.base.rows import check_mergeable, joint_classes, reject_categories
 from tamis.dependence.e_values import e_bh, restart_level
 from tamis.drift.cusum import log_likelihood_steps, update_cusum

@@ -23,8 +23,7 @@ from tamis._validation.arrays import Array, Floats, Indices, Mask, Rows, columns
 from tamis._validation.parameters import integer, number, parameter, parameters
 from tamis._validation.rows import reject_nonfinite
 from tamis._validation.values import check_choice, check_number
-from tamis.base import RowSelector, n_to_select, top_mask
-from tamis.base.declarations import Claims, Inputs
+from tamis.base import Claims, Inputs, RowSelector, n_to_select, top_mask
 from tamis.base.rows import check_mergeable, feature_names, joint_classes
 from tamis.dependence.autocorrelation import Inflation, uncertainty
 from tamis.dependence.e_values import e_bh, restart_level

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tamis import DISCUSS, FisherScore, JointScreening, MutualInformation, Screening, TScore, load, save
-from tamis.base.target_levels import TargetLevels
+from tamis.base.numeric_target import TargetLevels
 from tests.twins import target_levels as twin
 
 METHODS = [TScore, FisherScore, MutualInformation, JointScreening, DISCUSS]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tamis import ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset
-from tamis.cells.spread import Spread
+from tamis.cells.ensemble import Spread
 from tests.twins.spread import evidence
 
 

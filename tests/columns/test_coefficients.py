@@ -4,7 +4,7 @@ import numpy as np
 import scipy.special
 
 from tamis import OSFS, AlphaInvesting
-from tamis.columns.coefficients import coefficients
+from tamis.columns.result import coefficients
 
 
 def test_coefficients_are_those_of_the_model():

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tamis import GFSFS
-from tamis.dependence.conditional_gain import conditional_gain, refine
+from tamis.columns.gfsfs import conditional_gain, refine
 from tamis.errors import DataError
 from tests.twins.gfsfs import gain, gfsfs
 

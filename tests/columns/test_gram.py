@@ -10,7 +10,7 @@ from scipy.signal import lfilter
 from sklearn.exceptions import NotFittedError
 
 from tamis import AlphaInvesting, GramInvesting, load, save
-from tamis.columns.augmented_gram import sweep
+from tamis.columns.gram import sweep
 from tamis.errors import DataError
 from tests.twins import block_test as twin
 from tests.twins.alpha_investing import last_p_value

@@ -17,7 +17,7 @@ import tamis
 from tamis import WeightedKNN, prequential
 from tamis.catalog import find_learner
 from tamis.errors import DataError
-from tamis.learners.neighbours import Neighbours
+from tamis.learners.knn import Neighbours
 from tamis.learners.weighting import WindowWeights
 from tests.twins import knn as twin
 

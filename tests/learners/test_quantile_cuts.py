@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import tamis
 from tamis import HoeffdingAdaptiveTree, HoeffdingTree
 from tamis.errors import StateError
-from tamis.learners.hoeffding.quantile_cuts import best_edge, count_value, weight_up_to
+from tamis.learners.hoeffding.splits import best_edge, count_value, weight_up_to
 from tests.twins.quantile_cuts import QuantileCuts
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tamis.rows.joint.gains_alone import gain_alone, trend_alone
+from tamis.rows.joint.pair_evidence import gain_alone, trend_alone
 
 
 def table(seed, n_levels, n_classes, n_features=5):

@@ -1,6 +1,6 @@
 """Nearest neighbours with weights, slow and obvious: ranges and distances are worked out again for each pair of rows.
 
-Barddal's thesis, section 7.1, with the conventions of `tamis.learners.neighbours`.
+Barddal's thesis, section 7.1, with the conventions of `tamis.learners.knn`.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ import numpy as np
 
 from tamis._validation import Array, Rows, as_rows, as_target, encode_labels
 from tamis.base.categories import split_rows
+from tamis.base.numeric_target import TargetLevels
 from tamis.base.row_encoder import RowEncoder, class_targets
-from tamis.base.target_levels import TargetLevels
 from tamis.errors import DataError
 
 

@@ -44,11 +44,11 @@ from tamis._validation.table import as_table
 from tamis._validation.values import check_number, is_integer
 from tamis.base.column_terms import ColumnTerms
 from tamis.base.declarations import Claims, Inputs
+from tamis.base.numeric_target import N_LEVELS, TargetLevels
 from tamis.base.prices import PRICES
 from tamis.base.row_encoder import RowEncoder
 from tamis.base.row_intake import RowIntake
 from tamis.base.selector_mixin import SelectorMixin
-from tamis.base.target_levels import N_LEVELS, TargetLevels
 from tamis.errors import DataError
 
 
@@ -68,7 +68,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         values of a target that is discretized. Until then `get_support` keeps every feature.
     classes_ : ndarray of shape (n_classes,)
         Labels in the order in which they were declared or first seen (classification only). A classification method
-        discretizes a numeric target into five levels, 0 to 4 (:mod:`tamis.base.target_levels`).
+        discretizes a numeric target into five levels, 0 to 4 (:mod:`tamis.base.numeric_target`).
     n_seen_ : int
         Number of rows learned so far.
     n_features_in_ : int

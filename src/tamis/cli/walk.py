@@ -235,7 +235,7 @@ class Walk:
 
     def coefficients(self) -> dict[str, float] | None:
         """Return the coefficient of each accepted feature, if the rule fits a model."""
-        from tamis.columns.coefficients import coefficients
+        from tamis.columns.result import coefficients
 
         names = self.selector.get_feature_names_out().tolist()
         if not names:

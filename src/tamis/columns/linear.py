@@ -34,8 +34,7 @@ from tamis.columns.projection import (
     project_twice,
     smallest_p_value,
 )
-from tamis.columns.retest import retest
-from tamis.columns.sandwich import robust_evidence
+from tamis.columns.sandwich import retest, robust_evidence
 from tamis.columns.tails import log_f_tail, log_t_tail
 from tamis.errors import DataError
 

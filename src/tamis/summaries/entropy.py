@@ -19,7 +19,7 @@ prints H(X|Y) where (2) is meant. (4) is the mean information gain of an irrelev
 Entropies are in bits. SU is 0 while the window has fewer than two classes, and for constant features.
 
 Numbers are binned (:mod:`tamis.summaries.discretize`), categories counted one by one
-(:mod:`tamis.summaries.categories`), sparse binary rows by their ones (:mod:`tamis.summaries.sparse_window`).
+(:mod:`tamis.summaries.categories`), sparse binary rows by their ones (:mod:`tamis.summaries.window`).
 
 After every row
 ---------------
@@ -60,8 +60,7 @@ from tamis.summaries import window as kernels
 from tamis.summaries.batch import check_batch, n_bytes
 from tamis.summaries.categories import make_room, n_slots_for
 from tamis.summaries.discretize import CELLS_PER_BIN, MIN_GAP, n_counted, quantile_cuts
-from tamis.summaries.sparse_window import SparseWindow
-from tamis.summaries.window import State, update_row
+from tamis.summaries.window import SparseWindow, State, update_row
 
 __all__ = ["WindowCounts", "update_row"]
 

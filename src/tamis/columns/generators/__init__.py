@@ -9,7 +9,6 @@ Deviation: the paper multiplies "the features selected from the first two blocks
 """
 
 from tamis.columns.generators.chain import Chain
-from tamis.columns.generators.components import PrincipalComponents
 from tamis.columns.generators.explore import Exploration, Progress, explore
 from tamis.columns.generators.formulas import (
     Column,
@@ -26,7 +25,7 @@ from tamis.columns.generators.pairs import Interactions, Ratios
 from tamis.columns.generators.recipes import Recipes
 from tamis.columns.generators.sources import FromIterable, Originals
 from tamis.columns.generators.table import Columns
-from tamis.columns.generators.transforms import Logs, Powers
+from tamis.columns.generators.transforms import Logs, Powers, PrincipalComponents
 
 __all__ = [
     "CandidateBlock", "Chain", "Column", "Columns", "Component", "Exploration", "FeatureGenerator", "FromIterable",

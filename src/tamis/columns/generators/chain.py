@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Self
 
 from tamis.base import ColumnSelector
-from tamis.columns.generators.components import PrincipalComponents
 from tamis.columns.generators.formulas import Recipe
 from tamis.columns.generators.generator import CandidateBlock, FeatureGenerator, RecipeBook
 from tamis.columns.generators.pairs import Interactions
 from tamis.columns.generators.sources import Originals, check_seed
 from tamis.columns.generators.table import as_columns
+from tamis.columns.generators.transforms import PrincipalComponents
 
 
 class Chain(FeatureGenerator):

@@ -64,9 +64,8 @@ from sklearn.base import clone
 from tamis._validation import check_number
 from tamis.columns.online_fdr.closed import ClosedELOND
 from tamis.columns.online_fdr.e_values import ELORD, ESAFFRON, SCORE
-from tamis.columns.online_fdr.lord import ELOND, LOND, AlphaSpending, LORDPlusPlus
+from tamis.columns.online_fdr.lord import ADDIS, ELOND, LOND, SAFFRON, AlphaSpending, LORDPlusPlus
 from tamis.columns.online_fdr.rule import SpendingRule
-from tamis.columns.online_fdr.saffron import ADDIS, SAFFRON
 from tamis.columns.online_fdr.wealth import AlphaWealth, InformationInvesting
 
 __all__ = [

@@ -4,11 +4,10 @@ from tamis.learners.hoeffding.boosting import OzaBoost
 from tamis.learners.hoeffding.cvfdt import CVFDT
 from tamis.learners.hoeffding.export import export_text, plot_tree
 from tamis.learners.hoeffding.forest import AdaptiveRandomForest, StreamingRandomPatches
-from tamis.learners.hoeffding.random_rules import RandomRules
 from tamis.learners.hoeffding.records import Node
 from tamis.learners.hoeffding.stacking import StreamingStacking
 from tamis.learners.hoeffding.tree import HoeffdingAdaptiveTree, HoeffdingTree
-from tamis.learners.hoeffding.vfdr import VFDR, Literal, Rule
+from tamis.learners.hoeffding.vfdr import VFDR, Literal, RandomRules, Rule
 
 __all__ = [
     "CVFDT", "VFDR", "AdaptiveRandomForest", "HoeffdingAdaptiveTree", "HoeffdingTree", "Literal", "Node", "OzaBoost",

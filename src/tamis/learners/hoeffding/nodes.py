@@ -57,7 +57,7 @@ class Arrays(NamedTuple):
     notes: Ints  # (8, places): stacks of free places, pending changes, and the path of a row
     lists: Ints  # (2, categorical features): first category of each, and number of its categories
     next_cell: Ints  # of each category: -2 until a row with it was learned, -1 at the last
-    edges: Floats  # (slots, numeric features or 0, edges): see `quantile_cuts.py`
+    edges: Floats  # (slots, numeric features or 0, edges): see `splits.py`
     bins: Floats  # (slots, numeric features or 0, classes, edges + 1)
 
 

@@ -57,9 +57,9 @@ from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Floats, Indices, Ints, Mask, Rows, check_choice, columns_of, short_repr
 from tamis._validation.parameters import number, parameter, with_methods
 from tamis.base import Claims, Inputs, RowSelector, n_to_select
+from tamis.base.numeric_target import N_LEVELS, TargetLevels
 from tamis.base.row_intake import RowIntake
 from tamis.base.rows import check_mergeable, feature_names, joint_classes, reject_categories
-from tamis.base.target_levels import N_LEVELS, TargetLevels
 from tamis.drift import HDDMA
 from tamis.errors import DataError
 from tamis.merging import MERGE_DOCS

@@ -177,7 +177,7 @@ class DISCUSS(RowSelector):
         Number of bins for a numeric column.
     task : {"classification", "regression"}, default="classification"
         Classification or regression. A numeric target is discretized into five levels of about equal frequency
-        (:mod:`tamis.base.target_levels`).
+        (:mod:`tamis.base.numeric_target`).
     cuts : {"robust", "range"}, default="robust"
         How numbers are scaled. "robust": by the interquartile range of the first 32 rows, then mapped to (-1, 1), so
         that neither the scale nor outliers matter. "range": unscaled, as published.

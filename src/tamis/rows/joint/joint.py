@@ -54,9 +54,8 @@ from tamis.dependence.e_values import e_bh, restart_level
 from tamis.drift.cusum import log_likelihood_steps, update_cusum
 from tamis.merging import MERGE_DOCS
 from tamis.rows.joint import pair_counts
-from tamis.rows.joint.gains_alone import gain_alone, trend_alone
 from tamis.rows.joint.pair_counts import BLOCK, Counts, Gains, count_row, williams_correction
-from tamis.rows.joint.pair_evidence import PairEvidence
+from tamis.rows.joint.pair_evidence import PairEvidence, gain_alone, trend_alone
 from tamis.rows.joint.sparse_rows import SparseRows, count_sparse_row, settle, value_at
 from tamis.rows.relation_change import critical_values, find_changed_table
 from tamis.summaries.label_series import LabelSeries
@@ -127,7 +126,7 @@ class JointScreening(RowSelector):
         Maximum number of features that are tested in pairs: those with the largest univariate relevance.
     task : {"classification", "regression"}, default="classification"
         Classification or regression. A numeric target is discretized into five levels of about equal frequency
-        (:mod:`tamis.base.target_levels`).
+        (:mod:`tamis.base.numeric_target`).
     categorical : "all", list of int or str, or bool mask, optional
         Categorical features. Text columns and categorical columns of a frame are always included. Up to ten
         categories of a feature are distinguished, more are encoded by their mean target, and missing values by the mean

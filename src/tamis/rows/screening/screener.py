@@ -78,7 +78,7 @@ class Screener(RowSelector):
         How many features to keep, or which fraction of them, in (0, 1]. None: as many as `level` allows.
     task : {"classification", "regression"}, default="classification"
         Classification or regression. A numeric target is discretized into five levels of about equal frequency
-        (:mod:`tamis.base.target_levels`). Parts that learned numbers cannot be merged.
+        (:mod:`tamis.base.numeric_target`). Parts that learned numbers cannot be merged.
     half_life : float, optional
         Rows (or calls, see `fade_per`) after which the weight of a row is halved, in [0.01, inf]. By default nothing
         fades.

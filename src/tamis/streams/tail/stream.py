@@ -21,14 +21,12 @@ from tamis.streams.quotes import MAX_LINES, check_max_quoted_lines
 from tamis.streams.source import BytesSource, Source
 from tamis.streams.stream import Batch, Stream, join_batches
 from tamis.streams.tables import ParquetTable, SchemaTable, Table, split_markers
-from tamis.streams.tail.bad_rows import BadRows
 from tamis.streams.tail.decoder import DecoderState, RowDecoder
 from tamis.streams.tail.files import FollowedFiles, Part
 from tamis.streams.tail.kafka import FollowedTopics, is_kafka
 from tamis.streams.tail.parquet import FollowedParquet
-from tamis.streams.tail.pending import PendingRows
-from tamis.streams.tail.position import check_position, invalid_position
-from tamis.streams.tail.row_numbers import new_rows
+from tamis.streams.tail.pending import PendingRows, new_rows
+from tamis.streams.tail.position import BadRows, check_position, invalid_position
 from tamis.streams.tail.text import BadLine, FollowedText, StandardInput
 
 _HEAD_ROWS, _HEAD_BYTES = 5000, 1 << 20  # by which columns are judged, if they are in the file

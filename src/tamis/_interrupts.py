@@ -68,6 +68,25 @@ def ignore_os_errors() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def os_errors_as(kind: type[Exception], problem: str, advice: str) -> Iterator[None]:
+    """Raise the errors of system calls, except for those of signal handlers and closed pipes, as another exception.
+
+    >>> with os_errors_as(ValueError, "The rules cannot be read", "name another file"):
+    ...     open("missing.toml")
+    Traceback (most recent call last):
+    ...
+    ValueError: The rules cannot be read (No such file or directory): name another file.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise_asynchronous(error)
+        raise kind(f"{problem} ({error.strerror or error}): {advice}.") from error
+
+
+@contextlib.contextmanager
 def defer_interrupts(at_once: Callable[[], bool] = lambda: False) -> Iterator[Callable[[], None]]:
     """Defer Ctrl-C, SIGTERM and SIGHUP until the current step is complete; a second signal takes effect at once.
 

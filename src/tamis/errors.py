@@ -26,6 +26,22 @@ def did_you_mean(
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else otherwise
 
 
+def import_extra(module: str, purpose: str, extra: str) -> Any:
+    """Import a module of an optional package, or raise an ImportError that names the extra that installs it.
+
+    >>> import_extra("no_such_package", "A plot needs matplotlib", "plots")
+    Traceback (most recent call last):
+    ...
+    ImportError: A plot needs matplotlib: pip install 'tamis[plots]'.
+    """
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise ImportError(f"{purpose}: pip install 'tamis[{extra}]'.") from None
+
+
 class TamisError(Exception):
     """Base class of every exception that Tamis defines."""
 

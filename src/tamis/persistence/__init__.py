@@ -24,7 +24,7 @@ import sklearn
 
 import tamis
 from tamis._guard import ThreadSafe, locked
-from tamis._interrupts import raise_asynchronous
+from tamis._interrupts import os_errors_as, raise_asynchronous
 from tamis._validation import as_list, short_repr
 from tamis.errors import CheckpointError, DataError, StateError
 from tamis.persistence.archive import (
@@ -160,14 +160,9 @@ def _thread_safe_models(obj: Any) -> list[ThreadSafe]:
 
 def _save(obj: Any, path: str | os.PathLike[str]) -> Path:
     manifest, arrays = _encode(obj)
-    try:
+    advice = "choose an existing, writable folder with free space"
+    with os_errors_as(CheckpointError, f"Cannot write {os.fspath(path)!r}", advice):
         replace_file(path, lambda file: write(file, manifest, arrays))
-    except OSError as error:
-        raise_asynchronous(error)
-        raise CheckpointError(
-            f"Cannot write {os.fspath(path)!r} ({error.strerror or error}): choose an existing, writable folder"
-            " with free space."
-        ) from error
     return Path(path)
 
 

@@ -8,9 +8,10 @@ import json
 import os
 import stat
 import warnings
+from contextlib import AbstractContextManager
 from typing import Any
 
-from tamis._interrupts import raise_asynchronous
+from tamis._interrupts import os_errors_as
 from tamis._json import null_nonfinite
 from tamis._validation import is_integer, short_repr
 from tamis.errors import CheckpointError
@@ -52,20 +53,16 @@ class Journal:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         self.is_torn = False  # the last line is incomplete
-        try:
-            place = 1 if self.path == "-" else self.path
+        place = 1 if self.path == "-" else self.path
+        with self._write_errors():
             self._file = open(place, "ab", buffering=0, closefd=place != 1)  # noqa: SIM115  stays open for the whole run
-        except OSError as error:
-            raise self._write_error(error) from error
         status = os.fstat(self._file.fileno())
         self._is_file = place != 1 and stat.S_ISREG(status.st_mode)
         self.length = status.st_size if self._is_file else 0
 
-    def _write_error(self, error: OSError) -> CheckpointError:
-        raise_asynchronous(error)
-        return CheckpointError(
-            f"Cannot write {self.path!r} ({error.strerror or error}): free some space, or choose another location."
-        )
+    def _write_errors(self) -> AbstractContextManager[None]:
+        advice = "free some space, or choose another location"
+        return os_errors_as(CheckpointError, f"Cannot write {self.path!r}", advice)
 
     def write(self, records: list[dict[str, Any]]) -> None:
         """Append a line for each record; NaN and infinity become null."""
@@ -73,24 +70,21 @@ class Journal:
             return
         data = memoryview("".join(f"{json.dumps(null_nonfinite(one))}\n" for one in records).encode())
         self.is_torn = True
-        try:
+        with self._write_errors():
             done = 0
             while done < len(data):
                 done += self._file.write(data[done:])
-        except BrokenPipeError:  # the reader has closed the pipe
-            raise
-        except OSError as error:
-            raise self._write_error(error) from error
         self.length += len(data)
         self.is_torn = False
 
     def flush(self) -> None:
         """Wait until the content of a regular file is on disk."""
-        try:
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # raised by pipes and terminals
-                raise self._write_error(error) from error
+        with self._write_errors():
+            try:
+                os.fsync(self._file.fileno())
+            except OSError as error:
+                if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # raised by pipes and terminals
+                    raise
 
     def mark(self, length: int | None = None) -> list[Any]:
         """Return the mark from which `truncate` restores the current length, or the given one.
@@ -107,13 +101,10 @@ class Journal:
     def _fingerprint(self, length: int) -> str:
         if not self._is_file:
             return ""
-        try:
-            with open(self.path, "rb") as file:
-                first = file.read(min(length, _WINDOW)) or os.path.realpath(self.path).encode()
-                file.seek(max(0, length - _WINDOW))
-                last = file.read(min(length, _WINDOW))
-        except OSError as error:
-            raise self._write_error(error) from error
+        with self._write_errors(), open(self.path, "rb") as file:
+            first = file.read(min(length, _WINDOW)) or os.path.realpath(self.path).encode()
+            file.seek(max(0, length - _WINDOW))
+            last = file.read(min(length, _WINDOW))
         return hashlib.sha256(first + last).hexdigest()[:16]
 
     def truncate(self, mark: Any) -> None:
@@ -148,10 +139,8 @@ class Journal:
                 f"{self.path!r} is not the file that the run wrote before the checkpoint: pass that file, or a"
                 " new one."
             )
-        try:
+        with self._write_errors():
             self._file.truncate(length)
-        except OSError as error:
-            raise self._write_error(error) from error
         self.length = length
 
     def close(self) -> None:

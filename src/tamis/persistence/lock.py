@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import get_ident
 from typing import Any
 
-from tamis._interrupts import ignore_os_errors, raise_asynchronous
+from tamis._interrupts import ignore_os_errors, os_errors_as, raise_asynchronous
 from tamis.errors import CheckpointError
 
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -92,14 +92,10 @@ def _release(path: Path, descriptor: int) -> None:
 def _open_locked(path: Path, place: str) -> int:
     """Lock a lock file and return its descriptor."""
     while True:
-        try:
+        problem = f"Cannot create a lock file next to {place!r}"
+        with os_errors_as(CheckpointError, problem, "choose a writable folder"):
             path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(path, _FLAGS, 0o666)
-        except OSError as error:
-            raise_asynchronous(error)
-            raise CheckpointError(
-                f"Cannot create a lock file next to {place!r} ({error.strerror or error}): choose a writable folder."
-            ) from error
         try:
             if not _try_lock(descriptor):
                 raise CheckpointError(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from types import ModuleType
 from typing import Any
+
+from tamis.errors import import_extra
 
 
 class _Later:
@@ -18,10 +19,7 @@ class _Later:
         if name.startswith("__"):
             raise AttributeError(name)
         if self._module is None:
-            try:
-                self._module = importlib.import_module(self._name)
-            except ImportError:
-                raise ImportError("Tables need pyarrow: pip install 'tamis[cli]'.") from None
+            self._module = import_extra(self._name, "Tables need pyarrow", "cli")
         return getattr(self._module, name)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, BinaryIO
 
-from tamis.errors import StreamError
+from tamis.errors import StreamError, import_extra
 from tamis.streams.dialect import split_rows
 
 LONGEST_LINE = 64 << 20  # bytes; enough for a row of several million numbers
@@ -221,10 +221,7 @@ def open_archive(raw: BinaryIO, mode: str = "rb") -> Any:
 
 def _sheet_rows(raw: BinaryIO) -> Iterator[bytes]:
     """Yield the rows of the first sheet that are not empty, as lines of CSV."""
-    try:
-        import openpyxl
-    except ImportError:
-        raise ImportError("Reading Excel workbooks needs openpyxl: pip install 'tamis[excel]'.") from None
+    openpyxl = import_extra("openpyxl", "Reading Excel workbooks needs openpyxl", "excel")
     width = 0
     for row in (
         openpyxl.load_workbook(raw, read_only=True, data_only=True).worksheets[0].iter_rows(values_only=True)

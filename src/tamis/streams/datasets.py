@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from tamis._interrupts import raise_asynchronous
+from tamis._interrupts import os_errors_as, raise_asynchronous
 from tamis._validation import Array, Rows
 from tamis.errors import StreamError, UnknownNameError, did_you_mean
 from tamis.streams.stream import ArrayStream
@@ -291,13 +291,8 @@ def _read_card(path: Path) -> dict[str, Any]:
 
 
 def _read_arrays(path: Path, card: dict[str, Any]) -> tuple[Rows, Array, list[str] | None]:
-    try:
+    with os_errors_as(StreamError, f"The data {str(path)!r} cannot be read", "restore its folder"):
         blob = path.read_bytes()
-    except OSError as error:
-        raise_asynchronous(error)
-        raise StreamError(
-            f"The data {str(path)!r} cannot be read ({error.strerror}): restore its folder."
-        ) from error
     if card.get("sha256") not in (None, hashlib.sha256(blob).hexdigest()):
         raise StreamError(f"The data {str(path)!r} does not match the checksum on its card: fetch it again.")
     try:

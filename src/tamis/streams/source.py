@@ -13,23 +13,20 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
 from tamis._checksum import file_checksum
-from tamis._interrupts import raise_asynchronous
-from tamis.errors import StreamError
+from tamis._interrupts import os_errors_as, raise_asynchronous
+from tamis.errors import StreamError, import_extra
 from tamis.streams.converted import LONGEST_LINE, open_archive
 from tamis.streams.stream import Stream
 
 
 def _open_zstd(raw: BinaryIO, mode: str) -> Any:
-    try:
-        import pyarrow
-    except ImportError:
-        raise ImportError("Reading zstd needs pyarrow: pip install 'tamis[cli]'.") from None
+    pyarrow = import_extra("pyarrow", "Reading zstd needs pyarrow", "cli")
     if not pyarrow.Codec.is_available("zstd"):
         raise ImportError("This pyarrow was built without zstd: decompress the file first.")
     return pyarrow.CompressedInputStream(raw, "zstd")
@@ -88,12 +85,11 @@ class Source:
                 )
             self.name = "<stdin>"
             return
-        try:
-            status = os.stat(self.name)
-        except FileNotFoundError:
-            raise StreamError(f"There is no file {self.name!r}: check the path.") from None
-        except OSError as error:
-            raise self._unreadable(error) from None
+        with self._read_errors():
+            try:
+                status = os.stat(self.name)
+            except FileNotFoundError:
+                raise StreamError(f"There is no file {self.name!r}: check the path.") from None
         if stat.S_ISDIR(status.st_mode):
             raise StreamError(f"{self.name!r} is a folder: name a file in it.")
         if not stat.S_ISREG(status.st_mode):
@@ -110,17 +106,13 @@ class Source:
 
     def _compression(self) -> Codec | None:
         """Return the codec by the first bytes, or else by the file name, so that its reader reports damage."""
-        try:
-            with open(self.name, "rb") as file:
-                head = file.read(LONGEST_MAGIC)
-        except OSError as error:
-            raise self._unreadable(error) from None
+        with self._read_errors(), open(self.name, "rb") as file:
+            head = file.read(LONGEST_MAGIC)
         suffix = Path(self.name).suffix.lower()
         return codec_of(head) or next((codec for codec in CODECS if codec.suffix == suffix), None)
 
-    def _unreadable(self, error: OSError) -> StreamError:
-        raise_asynchronous(error)
-        return StreamError(f"{self.name!r} cannot be read ({error.strerror}): check its permissions.")
+    def _read_errors(self) -> AbstractContextManager[None]:
+        return os_errors_as(StreamError, f"{self.name!r} cannot be read", "check its permissions")
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
@@ -133,10 +125,8 @@ class Source:
             yield cast("BinaryIO", io.BufferedReader(_Joined(self._head, sys.stdin.buffer)))
             return
         self.check_unchanged()
-        try:
+        with self._read_errors():
             raw = open(self.name, "rb")  # noqa: SIM115  closed below
-        except OSError as error:
-            raise self._unreadable(error) from None
         with raw:
             self.raw = raw
             if self._codec is None:
@@ -216,11 +206,8 @@ class Source:
         if self.is_stdin:
             return {"path": "-"}
         if not self._digest:
-            try:
-                with open(self.name, "rb") as file:
-                    self._digest = f"{file_checksum(file):08x}"
-            except OSError as error:
-                raise self._unreadable(error) from None
+            with self._read_errors(), open(self.name, "rb") as file:
+                self._digest = f"{file_checksum(file):08x}"
         return {"path": self.name, "bytes": self.size, "fingerprint": self._digest}
 
     def fail(self, error: Exception, message: str | None = None) -> NoReturn:

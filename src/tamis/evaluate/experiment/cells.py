@@ -17,7 +17,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy.special import stdtrit
 
-from tamis._interrupts import raise_asynchronous
+from tamis._interrupts import os_errors_as, raise_asynchronous
 from tamis._validation import Array, Floats, check_choice
 from tamis.errors import CheckpointError
 from tamis.evaluate.experiment.score_table import ScoreTable, Significance, significance
@@ -349,13 +349,9 @@ def write_json(path: Path, document: dict[str, Any]) -> None:
         If it cannot be written.
     """
     text = json.dumps(document, indent=1, default=str)
-    try:
+    advice = "free some space there, or choose another folder"
+    with os_errors_as(CheckpointError, f"Cannot write {str(path)!r}", advice):
         replace_file(path, lambda file: file.write(text.encode()))
-    except OSError as error:
-        raise_asynchronous(error)
-        raise CheckpointError(
-            f"Cannot write {str(path)!r} ({error.strerror or error}): free some space there, or choose another folder."
-        ) from error
 
 
 def _read_cells(folder: Path) -> tuple[Frame, Array, Array, Array]:

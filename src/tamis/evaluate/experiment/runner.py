@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from tamis._interrupts import raise_asynchronous
+from tamis._interrupts import os_errors_as, raise_asynchronous
 from tamis._validation import check_number, is_integer
 from tamis.errors import CheckpointError, DataError
 from tamis.evaluate.experiment.cells import CELLS, EXPERIMENT, contains_other_files, is_finished, write_json
@@ -364,15 +364,10 @@ def _record(cell: Cell) -> dict[str, Any]:
 
 
 def _prepare(folder: Path) -> None:
-    try:
+    with os_errors_as(CheckpointError, f"Cannot write into {str(folder)!r}", "choose another folder"):
         if folder.exists() and contains_other_files(folder):
             raise CheckpointError(f"{str(folder)!r} contains other files: choose a new folder.")
         (folder / CELLS).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise_asynchronous(error)
-        raise CheckpointError(
-            f"Cannot write into {str(folder)!r} ({error.strerror or error}): choose another folder."
-        ) from error
 
 
 def _run_missing(

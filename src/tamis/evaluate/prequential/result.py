@@ -17,9 +17,9 @@ from typing import Any, Literal
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from tamis._interrupts import raise_asynchronous
+from tamis._interrupts import os_errors_as, raise_asynchronous
 from tamis._validation import Array, Indices, Mask, check_choice
-from tamis.errors import CheckpointError
+from tamis.errors import CheckpointError, import_extra
 from tamis.evaluate.metrics.drift import Recovery, recovery
 from tamis.evaluate.prequential.presentation import RunPresentation
 from tamis.evaluate.prequential.remarks import (
@@ -397,21 +397,17 @@ class PrequentialResult(RunPresentation):
         new = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
         old = new.with_suffix(".old")
         try:
-            new.mkdir(parents=True)
-            for kind in self.frames:
-                parquet.write_table(arrow_table(self.frames[kind]), new / f"{kind}.parquet")
-            (new / _SETTINGS).write_text(json.dumps(document, indent=1), encoding="utf-8")
-            for name in mine if flush else ():
-                with open(new / name, "rb+") as file:
-                    os.fsync(file.fileno())
-            if folder.exists():
-                os.replace(folder, old)
-            os.replace(new, folder)
-        except OSError as error:
-            raise_asynchronous(error)
-            raise CheckpointError(
-                f"Cannot write {str(folder)!r} ({error.strerror or error}): choose another folder."
-            ) from error
+            with os_errors_as(CheckpointError, f"Cannot write {str(folder)!r}", "choose another folder"):
+                new.mkdir(parents=True)
+                for kind in self.frames:
+                    parquet.write_table(arrow_table(self.frames[kind]), new / f"{kind}.parquet")
+                (new / _SETTINGS).write_text(json.dumps(document, indent=1), encoding="utf-8")
+                for name in mine if flush else ():
+                    with open(new / name, "rb+") as file:
+                        os.fsync(file.fileno())
+                if folder.exists():
+                    os.replace(folder, old)
+                os.replace(new, folder)
         finally:
             if old.exists() and not folder.exists():
                 os.replace(old, folder)
@@ -484,11 +480,7 @@ def arrow_table(frame: Frame) -> Any:
 
 
 def _parquet() -> Any:
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise ImportError("Saving results needs pyarrow: pip install 'tamis[cli]'.") from None
-    return pyarrow.parquet
+    return import_extra("pyarrow.parquet", "Saving results needs pyarrow", "cli")
 
 
 def native_frame(frame: Frame, backend: Literal["pandas", "polars", "pyarrow"] | None) -> Any:

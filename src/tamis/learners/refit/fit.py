@@ -21,15 +21,12 @@ from sklearn.utils.validation import has_fit_parameter
 
 from tamis._guard import limited_threads
 from tamis._validation import Array, Floats, Indices, Ints, Mask, Rows
-from tamis.errors import DataError
+from tamis.errors import DataError, import_extra
 from tamis.learners.refit.recent_rows import RecentRows
 
 
 def _lightgbm(name: str) -> Any:
-    try:
-        import lightgbm
-    except ImportError:
-        raise ImportError("estimator='lightgbm' needs LightGBM: pip install 'tamis[boosting]'.") from None
+    lightgbm = import_extra("lightgbm", "estimator='lightgbm' needs LightGBM", "boosting")
     # Without these two, LightGBM times two ways of building histograms and chooses the faster: results then vary.
     return getattr(lightgbm, name)(n_jobs=1, verbose=-1, deterministic=True, force_col_wise=True)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tamis.errors import import_extra
 from tamis.report.charts import chart as charts
 from tamis.report.text import shorten
 
@@ -32,11 +33,8 @@ def new_figure(width: float, height: float) -> Figure:
     ImportError
         If matplotlib is missing; the message names the extra that installs it.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("A plot needs matplotlib: pip install 'tamis[plots]'.") from None
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figures = import_extra("matplotlib.figure", "A plot needs matplotlib", "plots")
+    figure: Figure = figures.Figure(figsize=(width, height), layout="constrained")
     figure._repr_png_ = functools.partial(_as_png, figure)  # type: ignore[attr-defined]  # a notebook shows it
     return figure
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from tamis._interrupts import raise_asynchronous
 from tamis._validation import Mask
-from tamis.errors import CheckpointError, StreamError
+from tamis.errors import CheckpointError, StreamError, import_extra
 from tamis.streams.tail.file import digest
 from tamis.streams.tail.text import FollowedText
 
@@ -243,15 +243,10 @@ class FollowedTopics:
 
     def receive(self) -> list[Message]:
         """Return the next messages in order, none if the broker has no more."""
-        try:
-            from confluent_kafka import KafkaException
-        except ImportError:
-            raise ImportError(
-                f"Reading {self.path} needs confluent-kafka: pip install 'tamis[kafka]'."
-            ) from None
+        kafka = import_extra("confluent_kafka", f"Reading {self.path} needs confluent-kafka", "kafka")
         try:
             self._receive()
-        except KafkaException as error:
+        except kafka.KafkaException as error:
             if not self._is_lost:
                 warnings.warn(
                     f"{self.path!r} cannot be reached ({error.args[0].str()}): trying again.", stacklevel=2
@@ -405,7 +400,7 @@ class FollowedTopics:
                 return json.loads(data)
             except ValueError as error:
                 raise ValueError(f"is not valid JSON ({error})") from None
-        fastavro = _fastavro()
+        fastavro = import_extra("fastavro", "Reading Avro needs fastavro", "kafka")
         try:
             if data.startswith(_CONTAINER):
                 return next(fastavro.reader(BytesIO(data)))
@@ -448,7 +443,7 @@ def _read_schemas(schema: Sequence[str], topics: list[str]) -> dict[str, Any]:
                 f"schema={given!r} is for {topic!r}, but the topics are {', '.join(map(repr, topics))}."
             )
         try:
-            known = _fastavro().schema.load_schema(file)
+            known = import_extra("fastavro.schema", "Reading Avro needs fastavro", "kafka").load_schema(file)
         except ImportError:
             raise
         except Exception as error:  # of many types
@@ -459,15 +454,6 @@ def _read_schemas(schema: Sequence[str], topics: list[str]) -> dict[str, Any]:
             ) from None
         schemas |= dict.fromkeys([topic] if topic else topics, known)
     return schemas
-
-
-def _fastavro() -> Any:
-    try:
-        import fastavro
-        import fastavro.schema
-    except ImportError:
-        raise ImportError("Reading Avro needs fastavro: pip install 'tamis[kafka]'.") from None
-    return fastavro
 
 
 def _plain(value: Any) -> str:

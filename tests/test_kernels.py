@@ -225,6 +225,22 @@ def test_a_disk_that_fills_up_costs_the_cache_only(monkeypatch: pytest.MonkeyPat
     assert double(21.0) == 42.0
 
 
+def test_cached_code_that_names_a_moved_module_is_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The code of a kernel names the modules of the kernels in it, which another version may have moved."""
+    from numba.core.caching import FunctionCache
+
+    def load(*_: object) -> None:
+        raise ModuleNotFoundError("No module named 'tamis.moved'")
+
+    monkeypatch.setattr(FunctionCache, "_load_overload", load)
+
+    @njit()
+    def triple(x: float) -> float:
+        return 3.0 * x
+
+    assert triple(14.0) == 42.0
+
+
 @pytest.mark.slow
 def test_numbers_written_out_in_calls_compile_a_kernel_once(kernels: Path) -> None:
     code = """

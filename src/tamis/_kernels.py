@@ -108,7 +108,7 @@ class _Kernel:
         options = {"nogil": True, **self.options, **options}
         try:
             kernel = numba.njit(cache=True, **options)(function)
-            _ignore_full_disk(kernel)
+            _guard_cache(kernel)
         except RuntimeError:  # no writable folder for the cache
             kernel = numba.njit(**options)(function)
         if not suffix:
@@ -171,18 +171,22 @@ def _compile_once_for_all_constants(kernel: Any) -> None:
     kernel.get_call_template = template_of_any
 
 
-def _ignore_full_disk(kernel: Any) -> None:
-    """Continue with a kernel that is compiled but cannot be cached."""
-    cache = getattr(kernel, "_cache", None)
-    write = getattr(cache, "save_overload", None)
-    if write is None:  # the JIT is disabled
+def _guard_cache(kernel: Any) -> None:
+    """Compile a kernel whose cached code names a module that was moved, and continue if it cannot be cached."""
+    cache: Any = getattr(kernel, "_cache", None)
+    if cache is None:  # the JIT is disabled
         return
+    read, write = cache.load_overload, cache.save_overload
+
+    def read_if_possible(*overload: Any) -> Any:
+        with contextlib.suppress(ImportError):
+            return read(*overload)
 
     def write_if_possible(*overload: Any) -> None:
         with ignore_os_errors():
             write(*overload)
 
-    cache.save_overload = write_if_possible  # type: ignore[union-attr]
+    cache.load_overload, cache.save_overload = read_if_possible, write_if_possible
 
 
 def _read_pack_first(kernel: Any, name: str) -> None:

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 import tamis
 from tamis import HoeffdingTree, OzaBoost
-from tamis.learners.hoeffding import boosting
+from tamis.learners.hoeffding.forest import _count
 from tests.learners.test_hoeffding import grown, rows
 from tests.twins.boosting import OzaBoostTwin
 
@@ -52,7 +52,7 @@ def test_any_batching_leaves_the_same_bits(cuts, seed):
 @pytest.mark.parametrize("rate", [1e-3, 0.5, 1.0, 7.3, 100.0])
 def test_rows_count_as_poisson_says(rate):
     shares = np.concatenate([np.linspace(0, 1, 400, endpoint=False), [1 - 2**-40]])
-    counts = [boosting._count(share, rate) for share in shares]
+    counts = [_count(share, rate) for share in shares]
     np.testing.assert_array_equal(counts, poisson.ppf(np.nextafter(shares, 1), rate))
 
 

@@ -1,6 +1,6 @@
 """OzaBoost, slow and obvious: each row passes the trees in order, and each tree decides how much the next one sees it.
 
-Oza, Russell, AISTATS 2001; the same options and draws as `tamis.learners.hoeffding.boosting`.
+Oza, Russell, AISTATS 2001; the same options and draws as `tamis.learners.hoeffding.forest`.
 """
 
 from __future__ import annotations

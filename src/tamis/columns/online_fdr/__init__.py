@@ -62,9 +62,16 @@ from typing import Any
 from sklearn.base import clone
 
 from tamis._validation import check_number
-from tamis.columns.online_fdr.closed import ClosedELOND
 from tamis.columns.online_fdr.e_values import ELORD, ESAFFRON, SCORE
-from tamis.columns.online_fdr.lord import ADDIS, ELOND, LOND, SAFFRON, AlphaSpending, LORDPlusPlus
+from tamis.columns.online_fdr.lord import (
+    ADDIS,
+    ELOND,
+    LOND,
+    SAFFRON,
+    AlphaSpending,
+    ClosedELOND,
+    LORDPlusPlus,
+)
 from tamis.columns.online_fdr.rule import SpendingRule
 from tamis.columns.online_fdr.wealth import AlphaWealth, InformationInvesting
 

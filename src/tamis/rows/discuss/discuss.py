@@ -50,7 +50,7 @@ drift detection separate from changes of the set. The printed algorithm resets t
 many features are nearly equivalent, the set changes with the noise; a drift therefore needs separate evidence, see
 :mod:`tamis.rows.discuss.present`. Rows before a drift are ignored by later selections.
 
-The parts: statistics of the last rows (:mod:`tamis.rows.discuss.recent_gain`), the selection
+The parts: statistics of the last rows (:mod:`tamis.rows.discuss.uncertainty_walk`), the selection
 (:mod:`tamis.rows.discuss.uncertainty_walk`), drift detection (:mod:`tamis.rows.discuss.present`), and here the trigger.
 """
 

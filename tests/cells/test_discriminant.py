@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tamis.cells.discriminant import Discriminant, fit_evidence_weight, posterior_of
+from tamis.cells.discriminant import Discriminant, posterior_of
+from tamis.cells.ensemble import fit_evidence_weight
 
 
 def rows(rng, n=400, K=5, n_classes=3):

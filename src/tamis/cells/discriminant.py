@@ -39,7 +39,6 @@ _RIDGE, _ROWS = 0.1, 100.0  # ridge of each standardised feature; doubled at thi
 _AT_ONCE = 128  # rows processed at a time
 _BLOCK = 32 * _AT_ONCE  # rows whose features are in memory at a time
 _LARGEST, _ROUNDING = 1e50, 1e-6  # bounds for the standardised features of a loaded state
-_WEIGHTS = np.linspace(0.0, 1.2, 25)
 
 
 @njit(strict=True)
@@ -329,45 +328,3 @@ def posterior_of(evidence: Floats, prior: Floats, weight: EvidenceWeights) -> Fl
     posterior[..., prior == 0.0] = 0.0
     posterior /= posterior.sum(axis=-1, keepdims=True)
     return posterior
-
-
-@njit(strict=True)
-def _label_loss(evidence: Array, base: Array, y: Array, weight: float) -> float:
-    """Return the negative log likelihood of the labels, summed over steps and rows."""
-    n_steps, n, n_classes = evidence.shape
-    total = 0.0
-    for s in range(n_steps):
-        for i in range(n):
-            top = -np.inf
-            for c in range(n_classes):
-                top = max(top, weight * evidence[s, i, c] + base[i, c])
-            norm = 0.0
-            for c in range(n_classes):
-                norm += np.exp(weight * evidence[s, i, c] + base[i, c] - top)
-            total += top + np.log(norm) - (weight * evidence[s, i, y[i]] + base[i, y[i]])
-    return total
-
-
-def fit_evidence_weight(evidence: Floats, prior: Floats, y: Array) -> float:
-    """Return the weight of the evidence that maximises the likelihood of the labels: 0 if it is uninformative.
-
-    Parameters
-    ----------
-    evidence : ndarray of shape (..., n_rows, n_classes)
-        For held-out rows.
-    prior : ndarray of shape (n_rows, n_classes)
-    y : ndarray of shape (n_rows,)
-    """
-    base = np.log(np.maximum(prior, 1e-300))
-    steps = np.ascontiguousarray(evidence).reshape(-1, *prior.shape)
-    # The loss is convex in the weight: descend from 1 until it first rises.
-    at = int(np.argmin(np.abs(_WEIGHTS - 1.0)))
-    loss = {i: _label_loss(steps, base, y, float(_WEIGHTS[i])) for i in (at - 1, at)}
-    down = -1 if loss[at - 1] <= loss[at] else 1
-    while 0 <= at + down < len(_WEIGHTS):
-        if at + down not in loss:
-            loss[at + down] = _label_loss(steps, base, y, float(_WEIGHTS[at + down]))
-        if loss[at + down] > loss[at] or (down > 0 and loss[at + down] == loss[at]):
-            break
-        at += down
-    return float(_WEIGHTS[at])

@@ -16,6 +16,7 @@ a class is a separate kind of evidence (:class:`Spread`).
 from __future__ import annotations
 
 import copy
+import functools
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,7 +26,7 @@ from tamis._kernels import njit
 from tamis._shapes import Shapes
 from tamis._validation import Array, Floats, Ints, Mask
 from tamis.cells.bins import Bins, faded_classes, in_order, outer_quantiles
-from tamis.cells.discriminant import Discriminant, EvidenceWeights, fit_evidence_weight, posterior_of
+from tamis.cells.discriminant import Discriminant, EvidenceWeights, posterior_of
 from tamis.cells.masked import Masked
 from tamis.cells.network import Network, smoothed_tables, spanning_tree
 from tamis.cells.policy_selection import pad_steps
@@ -314,6 +315,7 @@ class Spread:
 # -- An ensemble of discriminant analyses, class variances and boosted trees: additive evidence and interactions
 
 _MOST = 1.2  # largest weight
+_WEIGHTS = np.linspace(0.0, 1.2, 25)
 
 
 class Ensemble:
@@ -478,6 +480,33 @@ def calibrate_evidence(evidence: Floats, prior: Floats, y: Array) -> tuple[Float
         return posterior_of(evidence, prior, weights), weights
     evidence_weight = fit_evidence_weight(steps[0], prior, y) if steps.shape[1] else 1.0
     return posterior_of(evidence[0], prior, evidence_weight), evidence_weight
+
+
+def fit_evidence_weight(evidence: Floats, prior: Floats, y: Array) -> float:
+    """Return the weight of the evidence that maximises the likelihood of the labels: 0 if it is uninformative.
+
+    Parameters
+    ----------
+    evidence : ndarray of shape (..., n_rows, n_classes)
+        For held-out rows.
+    prior : ndarray of shape (n_rows, n_classes)
+    y : ndarray of shape (n_rows,)
+    """
+    base = np.log(np.maximum(prior, 1e-300))
+    steps = np.ascontiguousarray(evidence).reshape(1, -1, *prior.shape)
+
+    @functools.cache
+    def loss(i: int) -> float:
+        return _label_loss(steps, base, y, _WEIGHTS[i : i + 1], np.zeros(1))
+
+    # The loss is convex in the weight: descend from 1 until it first rises.
+    at = int(np.argmin(np.abs(_WEIGHTS - 1.0)))
+    down = -1 if loss(at - 1) <= loss(at) else 1
+    while 0 <= at + down < len(_WEIGHTS):
+        if loss(at + down) > loss(at) or (down > 0 and loss(at + down) == loss(at)):
+            break
+        at += down
+    return float(_WEIGHTS[at])
 
 
 def fit_evidence_weights(each: Floats, prior: Floats, y: Array) -> Floats:

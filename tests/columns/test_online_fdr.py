@@ -24,7 +24,7 @@ from tamis.columns.online_fdr import (
     ClosedELOND,
     InformationInvesting,
     LORDPlusPlus,
-    closed,
+    lord,
     make_rule,
 )
 from tamis.columns.tails import log_chi2_tail
@@ -356,7 +356,7 @@ def test_closed_e_lond_equals_the_closure_over_all_sets(kappa, rng):
 
 @pytest.mark.parametrize("exact", [2000.0, 50.0])
 def test_closed_e_lond_rejects_all_that_e_lond_rejects_in_any_batching(exact, rng, monkeypatch):
-    monkeypatch.setattr(closed, "_EXACT", exact)
+    monkeypatch.setattr(lord, "_EXACT", exact)
     more = 0
     for share in (0.0, 0.1, 0.5, 0.9):
         log_p = scipy.stats.norm.logsf(rng.normal(size=300) + 4.5 * (rng.random(300) < share))

@@ -350,9 +350,8 @@ def test_a_timeout_of_a_handler_is_no_error_of_the_disk(tmp_path: Path) -> None:
 def _failed_write(folder: Path, write: Any) -> None:
     journal = Journal(folder / "log")
     try:
-        write(journal)
-    except OSError as error:
-        raise journal._write_error(error) from error
+        with journal._write_errors():
+            write(journal)
     finally:
         journal.close()
 

@@ -37,6 +37,7 @@ def import_extra(module: str, purpose: str, extra: str) -> Any:
     import importlib
 
     try:
+        importlib.import_module(module.partition(".")[0])
         return importlib.import_module(module)
     except ImportError:
         raise ImportError(f"{purpose}: pip install 'tamis[{extra}]'.") from None

@@ -11,9 +11,9 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier, SGDRegressor
 from sklearn.linear_model import Perceptron as TheirPerceptron
-from sklearn.naive_bayes import GaussianNB
+from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -91,6 +91,30 @@ BAYES: dict[str, tuple[Callable[[], Any], Any]] = {
     "forest with bayes leaves": (lambda: AdaptiveRandomForest(10), THREE),
     "patches with bayes leaves": (lambda: StreamPipeline(few(), StreamingRandomPatches(5)), TWO),
 }
+# Time stamps have digits that 32 bits do not; a third of the values is missing.
+STAMPS = np.column_stack([1.7e9 + 7.0 * np.arange(1500) + RNG.normal(size=1500), RNG.normal(size=(1500, 3))])
+STAMPS[RNG.random(STAMPS.shape) < 0.3] = np.nan
+ODD: dict[str, Callable[[], Any]] = {
+    "scaled": lambda: StreamPipeline(few(), SGDLogisticRegression()),
+    "naive Bayes": WeightedNaiveBayes,
+    "naive Bayes behind a selector": lambda: StreamPipeline(few(), WeightedNaiveBayes()),
+    "tree": lambda: HoeffdingTree(leaf="majority"),
+    "tree with bayes leaves": HoeffdingTree,
+    "forest": lambda: AdaptiveRandomForest(3, leaf="majority"),
+    "refitted networks": lambda: Refit(MLPClassifier([3], max_iter=20, random_state=0)),
+    "refitted ridge": lambda: StreamPipeline(few(), Refit(RidgeClassifier())),
+    "a refitted pipeline": lambda: StreamPipeline(
+        few(), Refit(make_pipeline(StandardScaler(), LogisticRegression()))
+    ),
+    "histogram boosting": lambda: Refit("hist-boosting"),
+}
+LABELS = {
+    "bool": np.array([False, True]),
+    "large": np.array([-1, 2**40]),
+    "float": np.array([2.0, 5.0]),
+    "small": np.array([250, 251], dtype=np.uint8),
+    "text": np.array(["é", "a longer one"], dtype=object),
+}
 needs_onnx = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("skl2onnx", "onnxruntime")),
     reason="skl2onnx or onnxruntime is not installed",
@@ -126,6 +150,57 @@ def test_a_frozen_model_predicts_the_same(fitted, name: str) -> None:
             np.testing.assert_allclose(
                 getattr(frozen, verb)(NEW), getattr(model, verb)(NEW), rtol=1e-9, atol=1e-9
             )
+
+
+@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.parametrize("name", ODD)
+def test_any_labels_missing_values_and_time_stamps(name: str, labels: str, subtests: Any) -> None:
+    state = (np.arange(1500) // 300) % 2  # a function of the time stamp
+    rows = STAMPS
+    if "refitted" in name:  # without missing values
+        rows = np.nan_to_num(STAMPS - [1.7e9, 0.0, 0.0, 0.0]) / [4e3, 1.0, 1.0, 1.0]
+    model = ODD[name]().fit(rows, LABELS[labels][state])
+    with subtests.test("scikit-learn"):
+        if name.startswith("naive"):
+            known = np.nan_to_num(rows)
+            assert (freeze(model).predict(known) == model.predict(known)).all()
+        elif "bayes" not in name:
+            for some in (rows, rows.astype(np.float32)):
+                predicted = freeze(model).predict(some)
+                assert (predicted == model.predict(some)).all()
+                assert predicted.dtype.kind == model.predict(some).dtype.kind
+    with subtests.test("ONNX"):
+        runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+        if "ridge" in name:
+            with pytest.raises(
+                ValueError, match="RidgeClassifier cannot be frozen: skl2onnx cannot convert it"
+            ):
+                to_onnx(model)
+            return
+        session = runtime.InferenceSession(to_onnx(model).SerializeToString())
+        predicted = np.ravel(session.run(None, {"X": rows})[0])
+        assert (predicted == model.predict(rows)).all()
+        assert predicted.dtype.kind in (model.predict(rows).dtype.kind, "i", "O")
+
+
+def test_binary_features_behind_a_selector() -> None:
+    rows = (X > 3.0).astype(float)
+    model = StreamPipeline(few(), BernoulliNB()).fit(rows, TWO)
+    assert (freeze(model).predict(rows) == model.predict(rows)).all()
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    session = runtime.InferenceSession(to_onnx(model).SerializeToString())
+    assert (session.run(None, {"X": rows})[0] == model.predict(rows)).all()
+
+
+@needs_onnx
+def test_other_conversions_of_the_process_are_not_changed() -> None:
+    from skl2onnx import convert_sklearn
+    from skl2onnx.common.data_types import FloatTensorType
+    from sklearn.impute import SimpleImputer
+
+    to_onnx(StreamPipeline(few(), SGDLogisticRegression()).fit(X, TWO))
+    imputer = SimpleImputer().fit(X)
+    convert_sklearn(imputer, initial_types=[("X", FloatTensorType([None, 9]))])
 
 
 @pytest.mark.parametrize("name", ["tree", "logistic"])
@@ -270,7 +345,9 @@ def test_the_command(tmp_path, capsys, monkeypatch) -> None:
     tamis.save(model, "model.tamis")
     assert main(["freeze", "run.tamis", "--out", "model.joblib", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["steps"] == ["VarianceThreshold", "SimpleImputer", "MinMaxScaler", "SGDClassifier"]
+    assert document["steps"] == [
+        "VarianceThreshold", "FunctionTransformer", "SimpleImputer", "MinMaxScaler", "SGDClassifier",
+    ]  # fmt: skip
     assert (joblib.load("model.joblib").predict(NEW[:99]) == model.predict(NEW[:99])).all()
     assert main(["freeze", "model.tamis", "--out", "model.joblib"]) == 2  # it is not overwritten
     assert main(["freeze", "model.tamis", "--out", "model.joblib", "--force"]) == 0

@@ -250,6 +250,7 @@ class ResetOnDrift(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimator):  
 
     def new_estimator(self) -> Any:
         """Return a new, unfitted classifier."""
+        check_parameters(self)
         return new_classifier(self.estimator)
 
     def _learn_until_drift(self, X: Rows, y: Array, start: int, columns: Any) -> int:

@@ -7,18 +7,21 @@ a row selector                         a `VarianceThreshold` whose `get_support`
 the scale of a `StreamPipeline`        a `MinMaxScaler` from -5 to 5, which limits standardised values
 Perceptron, logistic regression, SVM   an `SGDClassifier` with their weights
 `WeightedNaiveBayes`                   a `GaussianNB`: a variance is divided by the weight of its feature
-Hoeffding trees, majority leaves       a `DecisionTreeClassifier`
+Hoeffding trees, majority leaves       a `DecisionTreeClassifier`, behind a `StandardScaler` that centres the cuts
 forests of these trees                 a `VotingClassifier`
 `Refit`                                its estimator, for the columns of the last fit
 an estimator of scikit-learn           a copy, for the selected columns
 =====================================  ==========================================================================
 
 Trees whose leaves use naive Bayes have no counterpart in scikit-learn, but are exported to ONNX: a tree ensemble finds
-the leaf of each row, whose means and variances are then gathered from tables.
+the leaf of each row, whose means and variances are then gathered from tables. So are naive Bayes (as one
+leaf), which ignores missing values where a `GaussianNB` rejects them, and trees with majority leaves, whose cuts have
+64 bits.
 """
 
 from __future__ import annotations
 
+import functools
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -30,7 +33,13 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import LabelEncoder, MinMaxScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    LabelBinarizer,
+    LabelEncoder,
+    MinMaxScaler,
+    StandardScaler,
+)
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._validation import Array, Floats
@@ -85,7 +94,7 @@ def freeze(model: Any) -> Pipeline:
     >>> model = StreamPipeline(FIRES(2), SGDLogisticRegression()).fit(X, X[:, 3] > X[:, 9])
     >>> plain = freeze(model)  # or model.freeze()
     >>> [type(step).__name__ for _, step in plain.steps]
-    ['VarianceThreshold', 'SimpleImputer', 'MinMaxScaler', 'SGDClassifier']
+    ['VarianceThreshold', 'FunctionTransformer', 'SimpleImputer', 'MinMaxScaler', 'SGDClassifier']
     >>> bool((plain.predict(X) == model.predict(X)).all())
     True
     """
@@ -144,6 +153,8 @@ def _steps_of_models(models: SelectiveLearner, *, plain: bool) -> list[tuple[str
     between: list[tuple[str, Any]] = [("scale", _scaler(scale, used))]
     if not learner.accepts_nan:
         between.insert(0, ("impute", SimpleImputer().fit(scale.shift[used][None])))
+    if plain:
+        between.insert(0, ("numbers", _to_64_bits()))
     return [steps[0], *between, *steps[1:]]
 
 
@@ -165,18 +176,20 @@ def _steps_of_learner(
     elif type(model) in _LOSSES:
         learner = _linear(model, columns)
     elif isinstance(model, WeightedNaiveBayes):
-        learner = _naive_bayes(model, columns)
-    elif not plain and getattr(model, "leaf", None) in ("nb", "nb-adaptive"):
-        learner = _bayes_trees(model, columns)
-    elif isinstance(model, HoeffdingTree):
-        learner = _tree(model.nodes_, model, columns)
-    elif isinstance(model, AdaptiveRandomForest):
-        learner = _forest(model, columns)
+        learner = _naive_bayes(model, columns) if plain else _one_leaf(model, columns)
+    elif isinstance(model, HoeffdingTree | AdaptiveRandomForest):
+        if plain:
+            centre, learner = _trees(model, columns)
+            centring = StandardScaler(with_std=False).fit(centre[None])
+            steps += [("numbers", _to_64_bits()), ("centre", centring)]
+        else:
+            learner = _bayes_trees(model, columns)
     elif type(model).__module__.startswith("sklearn."):
         learner = _restricted(model, columns, n_features, way, target)
     else:
         raise _unsupported(f"the learner {type(model).__name__}", "predict with the model itself")
-    return [("columns", _columns(columns, n_features)), *steps, ("learner", learner)]
+    last = learner.steps if isinstance(learner, Pipeline) else [("learner", learner)]
+    return [("columns", _columns(columns, n_features)), *steps, *last]
 
 
 def _columns(columns: NDArray[np.intp], n_features: int) -> VarianceThreshold:
@@ -197,6 +210,11 @@ def _scaler(scale: RunningScale, columns: NDArray[np.intp]) -> MinMaxScaler:
     return scaler
 
 
+def _to_64_bits() -> FunctionTransformer:
+    """Return a step before a scaler, which would compute with the 32 bits of its rows."""
+    return FunctionTransformer(np.float64, feature_names_out="one-to-one").fit(np.zeros((1, 1)))
+
+
 # -- learners ------------------------------------------------------------------------------------------------------
 
 
@@ -215,14 +233,23 @@ def _linear(model: Any, columns: NDArray[np.intp]) -> SGDClassifier:
     return plain
 
 
-def _naive_bayes(model: WeightedNaiveBayes, columns: NDArray[np.intp]) -> GaussianNB:
+def _likelihoods(model: WeightedNaiveBayes, columns: NDArray[np.intp]) -> ClassLikelihoods:
+    """Return what naive Bayes predicts with from some columns."""
     model.predict_proba(np.zeros((1, model.n_features_in_)))  # computes what the restricted model shares
-    view = model.restrict_columns(columns)
-    likelihoods: ClassLikelihoods = view._likelihoods_
-    constants = likelihoods._constants
-    if constants is None or len(likelihoods._columns) or constants[6].size:
-        raise _unsupported("categories, or features that are constant within a class", "use another learner")
-    prior, centre, pull, level = constants[:4]
+    likelihoods: ClassLikelihoods = model.restrict_columns(columns)._likelihoods_
+    if likelihoods._constants is None or len(likelihoods._columns):
+        raise _unsupported("categories", "convert them to numbers before the model")
+    return likelihoods
+
+
+def _naive_bayes(model: WeightedNaiveBayes, columns: NDArray[np.intp]) -> GaussianNB:
+    likelihoods = _likelihoods(model, columns)
+    assert likelihoods._constants is not None
+    prior, centre, pull, level, _, _, missed, _ = likelihoods._constants
+    if missed.size:
+        raise _unsupported(
+            "features that are constant within a class", "export it to ONNX, or use another learner"
+        )
     informative = (pull > 0.0).all(axis=0)
     # e log P = level - pull (x - centre)^2. A Gaussian of variance 1 / (2 pull) has another level: the prior takes it.
     variance = np.where(informative, 1.0 / np.where(informative, 2.0 * pull, 1.0), 1.0)
@@ -231,7 +258,7 @@ def _naive_bayes(model: WeightedNaiveBayes, columns: NDArray[np.intp]) -> Gaussi
     shift -= shift.max()
     if shift.min() < -_LARGEST_SHIFT or not informative.any():
         raise _unsupported(
-            "such different variances of the classes", "use another learner, or fewer features"
+            "such different variances of the classes", "export it to ONNX, or use fewer features"
         )
     plain = GaussianNB()
     plain.partial_fit(np.zeros((1, len(columns))), model.classes_[:1], classes=np.sort(model.classes_))
@@ -243,22 +270,6 @@ def _naive_bayes(model: WeightedNaiveBayes, columns: NDArray[np.intp]) -> Gaussi
     plain.class_prior_ = share / share.sum()
     plain.class_count_ = likelihoods.n_rows[order]
     plain.epsilon_ = 0.0
-    return plain
-
-
-def _forest(model: AdaptiveRandomForest, columns: NDArray[np.intp]) -> Any:
-    from sklearn.ensemble import VotingClassifier
-
-    trees = [_tree(nodes, model, columns) for nodes in model._nodes()]
-    plain = VotingClassifier(
-        [(f"tree{i}", tree) for i, tree in enumerate(trees)],
-        voting="soft",
-        weights=_weights_of_trees(model),
-        flatten_transform=False,
-    )
-    plain.estimators_, plain.classes_ = trees, trees[0].classes_
-    plain.le_ = LabelEncoder().fit(plain.classes_)
-    plain.named_estimators_ = dict(plain.estimators)
     return plain
 
 
@@ -306,41 +317,65 @@ def _shares(node: Node) -> Floats:
     return node.class_weights / total if total > 0.0 else np.full(n_classes, 1.0 / n_classes)
 
 
-def _tree(nodes: list[Node], model: Any, columns: NDArray[np.intp]) -> Any:
-    """Return a tree with the same splits; one on a feature that is not among the columns leads to the heavier child."""
-    from sklearn.tree import DecisionTreeClassifier
+def _trees(model: Any, columns: NDArray[np.intp]) -> tuple[Floats, Any]:
+    """Return a centre for each column, and trees with the same splits of the centred columns.
+
+    scikit-learn's trees compare values of 32 bits, which time stamps need more than.
+    """
+    from sklearn.ensemble import VotingClassifier
 
     if model.leaf != "majority":
         raise _unsupported(f"leaf={model.leaf!r}", "train it with leaf='majority', or export it to ONNX")
-    kept, reached = _pruned(nodes, columns)
-    values = [_shares(node) for node in reached]
-    # scikit-learn's trees compare values of 32 bits.
-    kept = [(left, right, feature, float(np.float32(cut)), goes) for left, right, feature, cut, goes in kept]
-    order = np.argsort(model.classes_, kind="stable")
-    labels = np.asarray(model.classes_)[order]
-    plain = DecisionTreeClassifier(random_state=0).fit(np.zeros((len(labels), len(columns))), labels)
+    is_forest = isinstance(model, AdaptiveRandomForest)
+    pruned = [_pruned(nodes, columns) for nodes in (model._nodes() if is_forest else [model.nodes_])]
+    cuts = np.array([branch[2:4] for kept, _ in pruned for branch in kept if branch[0] >= 0]).reshape(-1, 2)
+    at = cuts[:, 0].astype(np.intp)
+    centre = np.bincount(at, cuts[:, 1], len(columns)) / np.maximum(np.bincount(at, None, len(columns)), 1)
+    trees = [_tree(kept, reached, centre, np.asarray(model.classes_)) for kept, reached in pruned]
+    if not is_forest:
+        return centre, trees[0]
+    plain = VotingClassifier(
+        [(f"tree{i}", tree) for i, tree in enumerate(trees)],
+        voting="soft",
+        weights=_weights_of_trees(model),
+        flatten_transform=False,
+    )
+    plain.estimators_, plain.classes_ = trees, trees[0].classes_
+    plain.le_ = LabelEncoder().fit(plain.classes_)
+    plain.named_estimators_ = dict(plain.estimators)
+    return centre, plain
+
+
+def _tree(kept: list[_Branch], reached: list[Node], centre: Floats, classes: Array) -> Any:
+    """Return a tree with these branches."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    order = np.argsort(classes, kind="stable")
+    plain = DecisionTreeClassifier(random_state=0).fit(np.zeros((len(classes), len(centre))), classes[order])
     state = plain.tree_.__getstate__()
     table = np.zeros(len(kept), dtype=state["nodes"].dtype)
     for at, (left, right, feature, cut, missing_left) in enumerate(kept):
         row = table[at]
-        row["left_child"], row["right_child"], row["feature"], row["threshold"] = left, right, feature, cut
+        row["left_child"], row["right_child"], row["feature"] = left, right, feature
+        row["threshold"] = np.float32(cut - centre[feature]) if left >= 0 else cut
         row["n_node_samples"], row["weighted_n_node_samples"] = 1, 1.0
         if "missing_go_to_left" in (table.dtype.names or ()):
             row["missing_go_to_left"] = missing_left
+    values = np.array([_shares(node) for node in reached])
     state |= {
         "node_count": len(kept),
         "nodes": table,
-        "values": np.ascontiguousarray(np.array(values)[:, None, order]),
+        "values": np.ascontiguousarray(values[:, None, order]),
     }
-    state["max_depth"] = max(node.depth for node in nodes)
-    tree = type(plain.tree_)(len(columns), np.array([len(labels)], dtype=np.intp), 1)
+    state["max_depth"] = max(node.depth for node in reached)
+    tree = type(plain.tree_)(len(centre), np.array([len(classes)], dtype=np.intp), 1)
     tree.__setstate__(state)
     plain.tree_ = tree
     return plain
 
 
 class _BayesTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Trees whose leaves use naive Bayes, for a conversion to ONNX.
+    """Trees, some of whose leaves may use naive Bayes, for a conversion to ONNX.
 
     Attributes
     ----------
@@ -361,10 +396,20 @@ class _BayesTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
 
+def _one_leaf(model: WeightedNaiveBayes, columns: NDArray[np.intp]) -> _BayesTrees:
+    """Return naive Bayes as a tree that consists of one leaf."""
+    constants = _likelihoods(model, columns)._constants
+    assert constants is not None
+    plain = _BayesTrees()
+    plain.classes_, plain.n_features_in_ = np.asarray(model.classes_), len(columns)
+    plain.weights, plain.trees, plain.leaves = np.ones(1), [[(-1, -1, -2, -2.0, False)]], [[0]]
+    plain.prior, plain.centre, plain.pull, plain.level, miss = (part[None] for part in constants[:5])
+    plain.penalty, plain.tolerance = -miss, np.zeros(miss.shape)
+    return plain
+
+
 def _bayes_trees(model: Any, columns: NDArray[np.intp]) -> _BayesTrees:
     is_forest = isinstance(model, AdaptiveRandomForest)
-    if not is_forest and not isinstance(model, HoeffdingTree):
-        raise _unsupported(f"the learner {type(model).__name__}", "predict with the model itself")
     if len(model._categorical_):
         raise _unsupported("categories", "convert them to numbers before the tree")
     members = model._trees_ if is_forest else [None]
@@ -450,10 +495,14 @@ def _relabel(learner: Any, labels: Array) -> None:
         encoder.classes_ = labels
         learner._le, learner._classes = encoder, labels
         learner._class_map = dict(zip(labels.tolist(), range(len(labels)), strict=True))
-    elif type(learner).__module__.startswith("sklearn."):
-        learner.classes_ = labels
-        for part in getattr(learner, "steps", ())[-1:]:
-            part[1].classes_ = labels
+        return
+    last = learner.steps[-1][1] if isinstance(learner, Pipeline) else learner
+    if type(last).__module__.startswith("sklearn.") or isinstance(last, _BayesTrees):
+        for part in vars(last).values():  # some have their labels there
+            if isinstance(part, LabelBinarizer | LabelEncoder):
+                part.classes_ = labels
+        if not isinstance(getattr(type(last), "classes_", None), property):
+            last.classes_ = labels
     elif not np.array_equal(labels, np.arange(len(labels))):
         raise _unsupported(f"{type(learner).__name__} for these labels", "use labels 0, 1, ...")
 
@@ -463,7 +512,10 @@ def _restricted(
 ) -> Any:
     """Return a copy of an estimator of scikit-learn for some of its columns."""
     if way == "whole" and len(columns) < n_features:
-        return deepcopy(restrict_columns(model, columns))
+        plain = deepcopy(restrict_columns(model, columns))
+        if hasattr(plain, "feature_count_"):
+            plain.feature_count_ = plain.feature_count_[:, columns]
+        return plain
     plain = deepcopy(model)
     plain.__dict__.pop("feature_names_in_", None)
     if len(columns) < n_features:
@@ -503,7 +555,9 @@ def to_onnx(model: Any) -> ModelProto:
     """
     frozen = _freeze(model, plain=False)
     try:
-        from skl2onnx import convert_sklearn, update_registered_converter
+        from onnx.checker import ValidationError, check_model
+        from onnx.shape_inference import InferenceError
+        from skl2onnx import convert_sklearn
         from skl2onnx.common.data_types import DoubleTensorType
         from skl2onnx.sklapi import CastTransformer
     except ImportError as error:
@@ -511,19 +565,83 @@ def to_onnx(model: Any) -> ModelProto:
     first, last = frozen.steps[0][1], frozen.steps[-1][1]
     n_features = first.n_features_in_
     vars(first).pop("feature_names_in_", None)  # the input is one array
-    _register_trees(last)
-    update_registered_converter(
-        SimpleImputer, "TamisImputer", _shape_of_imputer, _convert_imputer, overwrite=True
-    )
+    for _, step in frozen.steps:
+        if _replaces_means(step) or _is_boosted(step) or isinstance(step, _BayesTrees):
+            kind: Any = type(step)
+            step.__class__ = _with_converter(kind)
     if type(last).__module__.startswith(("sklearn.tree", "sklearn.ensemble")) and not _is_boosted(last):
         # These compare values of 32 bits; forests add probabilities of 64.
         kinds = (np.float32, np.float64) if "_forest" in type(last).__module__ else (np.float32,)
         frozen.steps[-1:-1] = [(f"cast_to_{kind.__name__}", CastTransformer(kind)) for kind in kinds]
-    return convert_sklearn(
-        frozen, "tamis", [("X", DoubleTensorType([None, n_features]))],
-        options={id(last): {"zipmap": False}} if is_classifier(last) else {},
-        target_opset={"": 21, "ai.onnx.ml": 3},
-    )  # fmt: skip
+    labels = np.asarray(last.classes_) if is_classifier(last) else np.zeros(0, dtype=np.int32)
+    # Converters write texts and integers of 32 bits; others are looked up by their codes.
+    is_plain = labels.dtype.kind in "OU" or (
+        labels.dtype.kind in "iu" and (labels == labels.astype("i4")).all()
+    )
+    if not is_plain:
+        _relabel(last, np.arange(len(labels)))
+    try:
+        graph = convert_sklearn(
+            frozen, "tamis", [("X", DoubleTensorType([None, n_features]))],
+            options={id(last): {"zipmap": False}} if is_classifier(last) else {},
+            target_opset={"": 21, "ai.onnx.ml": 3},
+        )  # fmt: skip
+        if not is_plain:
+            _look_up(graph.graph, labels)
+        check_model(graph, full_check=True)
+    except (RuntimeError, NameError, ValidationError, InferenceError) as error:
+        reason = str(error).splitlines()[0]
+        raise _unsupported(f"{type(last).__name__}", f"skl2onnx cannot convert it ({reason})") from error
+    return graph
+
+
+def _look_up(graph: Any, labels: Array) -> None:
+    """Replace codes, the first output, by labels."""
+    from onnx import helper, numpy_helper
+
+    output = graph.output[0]
+    for node in graph.node:
+        node.output[:] = ["codes" if name == output.name else name for name in node.output]
+        node.input[:] = ["codes" if name == output.name else name for name in node.input]
+    table = numpy_helper.from_array(labels, "labels_of_codes")
+    graph.initializer.append(table)
+    graph.node.append(helper.make_node("Gather", [table.name, "codes"], [output.name]))
+    output.CopyFrom(helper.make_tensor_value_info(output.name, table.data_type, [None]))
+
+
+def _replaces_means(step: Any) -> bool:
+    """Return whether a step does nothing but replace NaN in each column."""
+    return (
+        isinstance(step, SimpleImputer)
+        and not step.add_indicator
+        and bool(step.missing_values != step.missing_values)  # NaN
+        and bool(np.isfinite(step.statistics_).all())
+    )
+
+
+@functools.cache
+def _with_converter(kind: type) -> type:
+    """Return a subclass with a converter below; for the class itself, that of skl2onnx or onnxmltools remains.
+
+    Those round thresholds and means to 32 bits.
+    """
+    from skl2onnx import update_registered_converter
+    from skl2onnx.common.data_types import DoubleTensorType
+    from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
+
+    def shape_of_numbers(operator: Any) -> None:
+        operator.outputs[0].type = DoubleTensorType([None, 1])
+
+    ours = type(kind.__name__, (kind,), {"__module__": kind.__module__})
+    shapes, options, convert = shape_of_numbers, None, _convert_boosting
+    if issubclass(kind, SimpleImputer):
+        shapes, convert = _shape_of_imputer, _convert_imputer
+    elif issubclass(kind, ClassifierMixin):
+        shapes = calculate_linear_classifier_output_shapes
+        options = {"zipmap": [True, False], "nocl": [True, False]}
+        convert = _convert_bayes_trees if kind is _BayesTrees else _convert_boosting
+    update_registered_converter(ours, f"Tamis{kind.__name__}", shapes, convert, options=options)
+    return ours
 
 
 def _shape_of_imputer(operator: Any) -> None:
@@ -546,26 +664,6 @@ def _convert_imputer(scope: Any, operator: Any, container: Any) -> None:
 def _is_boosted(last: Any) -> bool:
     """Return whether an estimator is boosting whose trees compare values of 64 bits."""
     return type(last).__name__.startswith(("LGBM", "HistGradientBoosting"))
-
-
-def _register_trees(last: Any) -> None:
-    """Register the converters below: others round thresholds to 32 bits."""
-    if not (_is_boosted(last) or isinstance(last, _BayesTrees)):
-        return
-    from skl2onnx import update_registered_converter
-    from skl2onnx.common.data_types import DoubleTensorType
-    from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
-
-    def shape_of_numbers(operator: Any) -> None:
-        operator.outputs[0].type = DoubleTensorType([None, 1])
-
-    shapes, options = shape_of_numbers, None
-    if is_classifier(last):
-        shapes = calculate_linear_classifier_output_shapes
-        options = {"zipmap": [True, False], "nocl": [True, False]}
-    name = f"Tamis{type(last).__name__}"
-    convert = _convert_bayes_trees if isinstance(last, _BayesTrees) else _convert_boosting
-    update_registered_converter(type(last), name, shapes, convert, overwrite=True, options=options)
 
 
 def _add_trees(scope: Any, container: Any, rows: str, trees: _Trees, n_targets: int) -> str:
@@ -728,19 +826,24 @@ def _convert_bayes_trees(scope: Any, operator: Any, container: Any) -> None:
     def table(values: Floats) -> str:
         return node("Gather", constant(values), leaf, axis=0)
 
-    # (n, 1, 1, features) against (n, trees, classes, features)
-    values = node("Unsqueeze", rows, constant([1, 2], TensorProto.INT64))
-    gap = node("Sub", values, table(model.centre), version=14)
-    square = node("Mul", gap, gap, version=14)
-    parts = node("Sub", table(model.level), node("Mul", table(model.pull), square, version=14), version=14)
-    if model.penalty.any():
-        allowed = node("Mul", table(model.tolerance), node("Abs", values), version=14)
-        differs = node("Cast", node("Greater", node("Abs", gap), allowed), to=TensorProto.DOUBLE)
-        parts = node("Sub", parts, node("Mul", table(model.penalty), differs, version=14), version=14)
-    # A missing value is ignored
-    parts = node("Where", node("IsNaN", values), constant([0.0]), parts, version=16)
-    sums = node("ReduceSum", parts, constant([3], TensorProto.INT64), keepdims=0)
-    votes = node("Softmax", node("Add", table(model.prior), sums, version=14), axis=2)
+    scores = table(model.prior)
+    if model.pull.any() or model.level.any() or model.penalty.any():
+        # (n, 1, 1, features) against (n, trees, classes, features)
+        values = node("Unsqueeze", rows, constant([1, 2], TensorProto.INT64))
+        gap = node("Sub", values, table(model.centre), version=14)
+        square = node("Mul", gap, gap, version=14)
+        parts = node(
+            "Sub", table(model.level), node("Mul", table(model.pull), square, version=14), version=14
+        )
+        if model.penalty.any():
+            allowed = node("Mul", table(model.tolerance), node("Abs", values), version=14)
+            differs = node("Cast", node("Greater", node("Abs", gap), allowed), to=TensorProto.DOUBLE)
+            parts = node("Sub", parts, node("Mul", table(model.penalty), differs, version=14), version=14)
+        # A missing value is ignored
+        parts = node("Where", node("IsNaN", values), constant([0.0]), parts, version=16)
+        sums = node("ReduceSum", parts, constant([3], TensorProto.INT64), keepdims=0)
+        scores = node("Add", scores, sums, version=14)
+    votes = node("Softmax", scores, axis=2)
     weights = (model.weights / model.weights.sum())[:, None]
     label, shares = (output.full_name for output in operator.outputs)
     weighted = node("Mul", votes, constant(weights), version=14)

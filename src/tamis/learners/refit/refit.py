@@ -364,6 +364,7 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
 
     def _recipe(self) -> Any:
         """Return an unfitted estimator."""
+        check_parameters(self)
         return new_recipe(self.estimator, self.random_state)
 
     def _validate(self, X: Rows, names: list[str] | None, columns: Indices | None) -> Rows:

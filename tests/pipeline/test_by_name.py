@@ -15,6 +15,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 import tamis
 from tamis import (
@@ -33,9 +34,12 @@ from tamis import (
     GiniIndex,
     JointScreening,
     MutualInformation,
+    Perceptron,
     RandomSubset,
     Screening,
+    StreamPipeline,
     TScore,
+    WeightedNaiveBayes,
 )
 from tamis.base import RowSelector
 from tamis.catalog import CATALOG
@@ -304,6 +308,11 @@ def test_rows_come_back_with_what_is_kept() -> None:
     assert model.transform(pl.from_pandas(frame)).columns == [kept[1]]
     X, names = model.transform((sp.csr_matrix([[1.0, 2.0]]), ["other", kept[0]]))
     assert (X.toarray().tolist(), names) == ([[2.0]], [kept[0]])
+    for bad in ([few[0], 5], pd.DataFrame([[1.0, 2.0]]), np.ones((1, 2))):
+        with pytest.raises(
+            DataError, match=r"X must be a list of dicts|column names of the frame must be strings"
+        ):
+            model.transform(bad)
 
 
 @pytest.mark.slow
@@ -588,6 +597,32 @@ def test_missing_is_what_was_never_seen() -> None:
         np.testing.assert_allclose(model.scores_, wide.scores_[: len(names)], rtol=1e-9)
         zero = ByName(selector).fit(rows, y)
         assert not np.allclose(zero.scores_, model.scores_)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_a_zero_in_a_frame_is_not_missing(frame: Any) -> None:
+    X = np.random.default_rng(0).integers(0, 3, size=(300, 3)).astype(float)
+    X[::7, 1] = np.nan
+    y = X[:, 0] > 0.0
+    rows = [dict(zip("abc", row, strict=True)) for row in X.tolist()]
+    for model in (
+        ByName(TScore(1), absent="missing", max_columns=4),
+        ByName(StreamPipeline(TScore(2), WeightedNaiveBayes()), absent="missing"),
+    ):
+        named, framed = clone(model).partial_fit(rows, y), clone(model).partial_fit(frame(rows), y)
+        assert framed.scores_.tobytes() == named.scores_.tobytes()
+        if hasattr(model, "predict"):
+            assert (framed.predict(frame(rows)) == framed.predict(rows)).all()
+
+
+def test_values_of_unknown_names_do_not_matter() -> None:
+    rows, y = named_rows(50, 8)
+    model = ByName(StreamPipeline(FIRES(2), Perceptron())).fit(rows, y % 2)
+    known = [dict(row) for row in rows[:5]]
+    others = [row | {"text": "blue", "many": [1, 2], "none": None, "huge": 10**400} for row in known]
+    assert (model.predict(others) == model.predict(known)).all()
+    frame = pd.DataFrame(fixed(rows)[0].toarray(), columns=fixed(rows)[1])
+    assert (model.predict(frame.assign(text="blue", when=pd.Timestamp(0))) == model.predict(frame)).all()
 
 
 def test_none_is_not_named_and_nan_is_missing() -> None:

@@ -13,7 +13,7 @@ import copy
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import accumulate, chain
 from operator import itemgetter
@@ -46,6 +46,7 @@ _GROWTH = 1.25
 _NUMBERS = (float, int, np.floating, np.integer, np.bool_)
 _MANY = 100_000  # names; without a budget, more are learned with a warning
 _PROTECTED_BATCHES = 10  # batches during which a new name is not evicted
+_TEXT_NAMES = "The column names of the frame must be strings: rename the columns."
 _EVICTED_AT_ONCE = 0.1  # of the budget of a pipeline, whose learner may have to be fitted again
 
 
@@ -525,13 +526,15 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
                 )
             return rows, names
         if as_table(X) is None:
-            raise DataError(
-                f"X must be a list of dicts, a frame or (CSR matrix, names), got {short_repr(X)}."
-            )
+            raise _no_names(X)
         rows, columns = as_rows(X)
         if columns is None:
-            raise DataError("The column names of the frame must be strings: rename the columns.")
-        return sp.csr_matrix(rows), columns
+            raise DataError(_TEXT_NAMES)
+        if sp.issparse(rows) or self.absent == "zero":
+            return sp.csr_matrix(rows), columns
+        n, n_columns = rows.shape  # every cell is there, also if it is 0
+        ends = np.arange(0, rows.size + 1, n_columns)
+        return sp.csr_matrix((rows.ravel(), np.tile(np.arange(n_columns), n), ends), rows.shape), columns
 
     def _to_width(self, parts: tuple[Array, Array, Array], width: int) -> Rows:
         values, indices, indptr = parts
@@ -619,8 +622,11 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         -------
         list of dict, frame or (CSR matrix, list of names)
         """
-        kept = set(self.selected_)
-        if isinstance(X, list):
+        return self._with_names(X, set(self.selected_))
+
+    def _with_names(self, X: Any, kept: Container[Any]) -> Any:
+        """Return the rows with these names only."""
+        if isinstance(X, list) and all(isinstance(row, dict) for row in X):
             return [{name: row[name] for name in row if name in kept} for row in X]
         if isinstance(X, tuple):
             rows, names = self._named_rows(X)
@@ -628,16 +634,19 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
             return rows[:, columns], [names[j] for j in columns]
         table = as_table(X)
         if table is None:
-            raise DataError(
-                f"X must be a list of dicts, a frame or (CSR matrix, names), got {short_repr(X)}."
-            )
+            raise _no_names(X)
+        if table.names is None:
+            raise DataError(_TEXT_NAMES)
         return table.take(j for j, name in enumerate(table.own_names) if name in kept).native
 
     def _rows_to_predict(self, X: Any) -> Rows:
-        """Return the rows of the known names."""
+        """Return the rows of the known names; values of others, such as texts, do not matter."""
         check_is_fitted(self)
+        known = X if isinstance(X, tuple) else self._with_names(X, self._places)
+        if (table := as_table(known)) is not None and not table.own_names:
+            known = X  # without a column, some frames have no rows
         return self._to_width(
-            self._known_cells(*self._cells(X), self._places), self.estimator_.n_features_in_
+            self._known_cells(*self._cells(known), self._places), self.estimator_.n_features_in_
         )
 
     @_if_model_has("predict")  # type: ignore[untyped-decorator]
@@ -686,6 +695,10 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_places") and bool(self._places)
+
+
+def _no_names(X: Any) -> DataError:
+    return DataError(f"X must be a list of dicts, a frame or (CSR matrix, names), got {short_repr(X)}.")
 
 
 def named_cells(rows: list[dict[Any, Any]]) -> tuple[list[Any], Floats, Ints]:

@@ -166,6 +166,15 @@ def test_parameters_are_validated():
     X, Y = np.zeros((4, 2)), [[0, 1], [1, 0], [0, 1], [1, 1]]
     with pytest.raises(ValueError, match="selector must be a row selector"):
         PerTarget("t").fit(X, Y)
+    cells = np.arange(8).reshape(4, 2)
+    masked = np.ma.masked_array(Y, mask=cells == 3)
+    for model in (PerTarget(TScore(1)), AlphaInvestingPerTarget(AlphaInvesting())):
+        with pytest.raises(DataError, match=r"y\[1, 1\] is masked"):
+            model.fit(X, masked)
+    with pytest.raises(DataError, match=r"Target 'y1': The label of row 2 .* is inf .*infinity"):
+        PerTarget(TScore(1)).fit(X, np.where(cells == 5, np.inf, Y))
+    with pytest.raises(ValueError, match=r"tasks=.* but FIRES has no parameter task: omit tasks"):
+        PerTarget(FIRES(1), tasks=["classification", "regression"]).fit(X, Y)
     with pytest.raises(ValueError, match="tasks must have an entry for each of 2 targets, got 1"):
         PerTarget(FisherScore(1), tasks=["regression"]).fit(X, Y)
     with pytest.raises(ValueError, match="classes must have an entry for each of 2 targets, got 1"):

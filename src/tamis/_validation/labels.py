@@ -95,12 +95,18 @@ def as_target(y: Array) -> NDArray[np.float64]:
 def reject_missing(y: Array) -> None:
     """Raise if a label or target is NaN, infinite or None, naming its row."""
     missing = _first_missing(y)
-    if missing is not None:
+    if missing is None:
+        return
+    value = y[missing]
+    if isinstance(value, float) and math.isinf(value):
         raise DataError(
-            f"The label of row {missing} of the batch is missing ({short_repr(y[missing])}; Input y"
-            f" contains NaN or None):"
-            " drop unlabelled rows before learning."
+            f"The label of row {missing} of the batch is {short_repr(value)} (Input y contains infinity): drop this"
+            " row before learning."
         )
+    raise DataError(
+        f"The label of row {missing} of the batch is missing ({short_repr(value)}; Input y contains NaN or None):"
+        " drop unlabelled rows before learning."
+    )
 
 
 def _first_missing(y: Array) -> int | None:

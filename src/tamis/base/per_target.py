@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._atomic import atomic, atomically
 from tamis._guard import ThreadSafe
 from tamis._shapes import state_error
-from tamis._validation.arrays import Array, Floats, Mask, as_weights
+from tamis._validation.arrays import Array, Floats, Mask, as_weights, reject_masked
 from tamis._validation.labels import as_column
 from tamis._validation.parameters import Kind, check_parameters, parameters
 from tamis._validation.rows import as_rows, has_rows
@@ -44,6 +44,7 @@ def columns_of_targets(y: Any, n_rows: int | None = None) -> tuple[list[Array], 
     """
     if y is None:
         raise DataError("PerTarget requires y to be passed, but the target y is None.")
+    reject_masked("y", y)
     if (table := as_table(y)) is not None:
         columns, names = [table.column(j).to_numpy() for j in range(len(table.texts))], table.texts
     else:
@@ -278,6 +279,10 @@ class PerTarget(SelectorMixin, SeveralTargets):
         if "task" in selector.get_params(deep=False):
             own = "regression" if is_numeric_target(column) else selector.get_params(deep=False)["task"]
             selector.set_params(task=own if self.tasks is None else self.tasks[at])
+        elif self.tasks is not None:
+            raise ValueError(
+                f"tasks={short_repr(self.tasks)}, but {type(selector).__name__} has no parameter task: omit tasks."
+            )
         return selector
 
     def _update(

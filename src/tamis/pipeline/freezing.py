@@ -22,6 +22,7 @@ leaf), which ignores missing values where a `GaussianNB` rejects them, and trees
 from __future__ import annotations
 
 import functools
+import math
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -614,7 +615,9 @@ def _replaces_means(step: Any) -> bool:
     return (
         isinstance(step, SimpleImputer)
         and not step.add_indicator
-        and bool(step.missing_values != step.missing_values)  # NaN
+        and isinstance(step.missing_values, float)
+        and math.isnan(step.missing_values)
+        and step.statistics_.dtype.kind == "f"
         and bool(np.isfinite(step.statistics_).all())
     )
 

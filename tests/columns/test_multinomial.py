@@ -9,8 +9,7 @@ import pytest
 from scipy import stats
 
 from tamis import AlphaInvesting
-from tamis.columns.glm import LogisticModel
-from tamis.columns.multinomial import MultinomialModel
+from tamis.columns.glm import LogisticModel, MultinomialModel
 from tests.twins.alpha_investing import group_alpha_investing, group_p_value_multinomial
 
 

@@ -20,8 +20,7 @@ import tamis
 from tamis import FIRES, Refit, StreamPipeline, prequential, run_experiment
 from tamis.drift import ADWIN
 from tamis.errors import CheckpointError, DataError
-from tamis.learners.refit.fit import NAMES, with_categories
-from tamis.learners.refit.recent_rows import Block, RecentRows
+from tamis.learners.refit.fit import NAMES, Block, RecentRows, with_categories
 from tests.twins.refit import refit
 
 

@@ -13,9 +13,8 @@ from tamis._validation import Array, Floats, Ints, Mask
 from tamis._validation.parameters import integer, parameter
 from tamis.base import Claims, ColumnSelector, Inputs
 from tamis.base.trace import ACCEPTED, FULL, REJECTED, Verdicts
-from tamis.columns.glm import LogisticModel, PoissonModel
+from tamis.columns.glm import LogisticModel, MultinomialModel, PoissonModel
 from tamis.columns.linear import LinearModel
-from tamis.columns.multinomial import MultinomialModel
 from tamis.columns.projection import Proposal
 from tamis.errors import DataError
 

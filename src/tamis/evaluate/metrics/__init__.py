@@ -18,12 +18,6 @@ from tamis.evaluate.metrics.predictions import (
     Precision,
     Recall,
 )  # fmt: skip
-from tamis.evaluate.metrics.preq_cv import (
-    PreqCVStability,
-    jaccard_similarity,
-    pearson_similarity,
-    preq_cv_stability,
-)
 from tamis.evaluate.metrics.ranking import SlidingAUC, SlidingMacroAUC, SlidingPrecisionRecall
 from tamis.evaluate.metrics.regression import RunningErrors
 from tamis.evaluate.metrics.selection import (
@@ -32,7 +26,15 @@ from tamis.evaluate.metrics.selection import (
     selection_accuracy,
     state_bytes,
 )
-from tamis.evaluate.metrics.stability import SlidingStability, nogueira, nogueira_variance
+from tamis.evaluate.metrics.stability import (
+    PreqCVStability,
+    SlidingStability,
+    jaccard_similarity,
+    nogueira,
+    nogueira_variance,
+    pearson_similarity,
+    preq_cv_stability,
+)
 
 __all__ = [
     "F1", "MAE", "R2", "RMSE", "Accuracy", "BalancedAccuracy", "BrierScore", "Detections", "Fading", "Kappa",

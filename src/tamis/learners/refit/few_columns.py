@@ -49,8 +49,7 @@ from tamis._shapes import Shapes
 from tamis._validation import Mask
 from tamis.base.column_terms import ColumnTerms
 from tamis.dependence.autocorrelation import variance_inflation
-from tamis.learners.refit.fit import Fit
-from tamis.learners.refit.recent_rows import Block
+from tamis.learners.refit.fit import Block, Fit
 from tamis.summaries.paired_losses import PairedLosses, preferred
 
 _HALVINGS = 4

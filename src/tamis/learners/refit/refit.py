@@ -44,8 +44,7 @@ from tamis.drift import DETECTOR, DriftDetector
 from tamis.errors import DataError
 from tamis.learners.dense_rows import Wrapper
 from tamis.learners.refit.few_columns import FewColumns
-from tamis.learners.refit.fit import NAMES, Fit, accepts_weights, library_of, new_recipe
-from tamis.learners.refit.recent_rows import Block, RecentRows
+from tamis.learners.refit.fit import NAMES, Block, Fit, RecentRows, accepts_weights, library_of, new_recipe
 from tamis.learners.reset import new_detector
 
 _ESTIMATOR = Kind(

@@ -31,7 +31,7 @@ from sklearn.tree import DecisionTreeClassifier
 import tamis
 from tamis import catalog
 from tamis.errors import CheckpointError
-from tamis.persistence import archive, decoder
+from tamis.persistence import archive, codec
 from tamis.persistence.attributes import check_attributes
 from tamis.summaries.moments import RunningMoments
 
@@ -181,16 +181,16 @@ def test_what_is_set_together_is_loaded_together(rng: np.random.Generator) -> No
 
 
 def test_a_sparse_matrix_costs_all_that_it_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spent, own = [], decoder._Decoder._charge
+    spent, own = [], codec._Decoder._charge
 
-    def spend(self: decoder._Decoder, work: int) -> None:
+    def spend(self: codec._Decoder, work: int) -> None:
         spent.append(work)
         own(self, work)
 
-    monkeypatch.setattr(decoder._Decoder, "_charge", spend)
+    monkeypatch.setattr(codec._Decoder, "_charge", spend)
     X = sp.random(200, 50, 0.3, format="csr", rng=np.random.default_rng(0))
     tamis.load(tamis.save(X, tmp_path / "matrix"))
-    assert decoder._MATRIX_WORK + X.data.nbytes + X.indices.nbytes + X.indptr.nbytes in spent
+    assert codec._MATRIX_WORK + X.data.nbytes + X.indices.nbytes + X.indptr.nbytes in spent
 
 
 class OwnBits(np.random.PCG64):

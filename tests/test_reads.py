@@ -168,7 +168,7 @@ def test_caches_in_a_file_are_not_loaded(monkeypatch: pytest.MonkeyPatch) -> Non
     expected = model.scores_
     model._bins.tables().clear()  # as versions before 0.1 could save it
     with monkeypatch.context() as patch:
-        patch.setattr("tamis.persistence.encoder.state_of", vars)
+        patch.setattr("tamis.persistence.codec.state_of", vars)
         data = tamis.dumps(model)
     assert data != tamis.dumps(model)
     np.testing.assert_array_equal(tamis.loads(data).scores_, expected)

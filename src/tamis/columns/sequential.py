@@ -137,7 +137,7 @@ class SequentialSelector(RegressionSelector):
 
     def _try(self, columns: Any, j: int, start: int, threshold: float, verdicts: Verdicts) -> bool:
         """Test one column exactly; return whether it was accepted."""
-        proposal = self._propose(dense_column(columns, j))
+        proposal = self._model.propose(dense_column(columns, j))
         accepted = self._is_accepted(proposal, threshold)
         at = np.array([start + j])
         verdicts.statistic[at], verdicts.log_p[at] = proposal.statistic, proposal.log_p
@@ -146,10 +146,6 @@ class SequentialSelector(RegressionSelector):
             verdicts.decision[at] = ACCEPTED
             self._grow(proposal)
         return accepted
-
-    def _propose(self, x: Floats) -> Proposal:
-        """Return the exact test of one column."""
-        return self._model.propose(x)
 
 
 def dense_column(columns: Any, j: int) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from tamis._validation import short_repr
@@ -15,6 +16,7 @@ from tamis.errors import UnknownNameError, did_you_mean
 
 __all__ = [
     "ADWIN", "DDM", "DETECTOR", "DETECTORS", "ECDD", "HDDMA", "HDDMW", "Detector", "DriftDetector", "make",
+    "new_detector",
 ]  # fmt: skip
 
 DETECTORS: dict[str, type[Detector]] = {
@@ -47,6 +49,13 @@ def make(name: str, **parameters: Any) -> Detector:
             f"No drift detector is named {short_repr(name)}{hint} Known: {', '.join(DETECTORS)}."
         )
     return DETECTORS[name.lower()](**parameters)
+
+
+def new_detector(detector: str | DriftDetector) -> DriftDetector:
+    """Return a detector that has seen nothing, by name or as a copy of another one."""
+    new: DriftDetector = make(detector) if isinstance(detector, str) else copy.deepcopy(detector)
+    new.reset()
+    return new
 
 
 DETECTOR = name_or(

@@ -9,7 +9,7 @@ current one. With a detector without warnings, the new classifier is trained onl
 from __future__ import annotations
 
 from contextlib import nullcontext
-from copy import copy, deepcopy
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -29,7 +29,7 @@ from tamis._validation.rows import as_rows, has_rows, reject_nonfinite
 from tamis._validation.values import short_repr
 from tamis.base.rows import check_columns
 from tamis.catalog import find_learner
-from tamis.drift import DETECTOR, DriftDetector, make
+from tamis.drift import DETECTOR, DriftDetector, new_detector
 from tamis.errors import DataError
 from tamis.learners.chunked import new_classifier
 from tamis.learners.dense_rows import DenseRowClassifier, FittedColumns, is_third_party
@@ -372,13 +372,6 @@ class ResetOnDrift(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimator):  
         inner = get_tags(self.new_estimator()).input_tags
         tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         return tags
-
-
-def new_detector(detector: str | DriftDetector) -> DriftDetector:
-    """Return a detector that has seen nothing, by name or as a copy of another one."""
-    new: DriftDetector = make(detector) if isinstance(detector, str) else deepcopy(detector)
-    new.reset()
-    return new
 
 
 def _in_order(labels: Array) -> Array:

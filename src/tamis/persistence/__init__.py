@@ -35,8 +35,7 @@ from tamis.persistence.archive import (
     write,
     write_stream,
 )
-from tamis.persistence.decoder import SCHEMA, decode
-from tamis.persistence.encoder import Encoder, full_name, is_instance
+from tamis.persistence.codec import SCHEMA, Encoder, decode, full_name, is_instance
 
 __all__ = ["dumps", "load", "loads", "replace_file", "save"]
 

@@ -19,14 +19,13 @@ import stat
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from tamis._interrupts import ignore_os_errors, raise_asynchronous
+from tamis._validation import Array
 from tamis.errors import CheckpointError
-
-Array: TypeAlias = np.ndarray[Any, Any]
 
 _MARK = b"tamis sha256 "
 _FOOTER_SIZE = len(_MARK) + 64

@@ -383,17 +383,13 @@ class Draws:
         """Test and train each draw on a batch."""
         for pair in self.pairs:
             pair.follow(batch)
-        if self._is_shared:
+        if len(self.pairs) > 1 and self.pairs[0].learner is self.pairs[1].learner:
             for pair in self.pairs:
                 pair.test(batch)
             self.pairs[0].learn(batch)
         elif not self.test_and_train_linear(batch):
             for pair in self.pairs:
                 pair.learn(batch, pair.test(batch))
-
-    @property
-    def _is_shared(self) -> bool:
-        return len(self.pairs) > 1 and self.pairs[0].learner is self.pairs[1].learner
 
     def test_and_train_linear(self, batch: Tested) -> bool:
         """Test and train linear learners by one kernel; return whether that was possible."""

@@ -437,9 +437,6 @@ class PrequentialResult(RunPresentation):
                 frames[kind] = {
                     name: np.array(column.to_pylist(), dtype=_dtype(kind, name)) for name, column in columns
                 }
-            task = find_task(document["settings"].get("task", ""))
-            for name in task.columns:  # written before this was measured
-                frames["steps"].setdefault(name, np.full(len(frames["steps"]["step"]), math.nan))
             return cls(frames, document["settings"], document["feature_names"])
         except Exception as error:
             raise_asynchronous(error)

@@ -37,6 +37,10 @@ class Block(NamedTuple):
     y: Array
     weights: Array | None
 
+    def take(self, rows: Any) -> Block:
+        """Return some of the rows, by a slice or mask."""
+        return Block(self.X[rows], self.y[rows], None if self.weights is None else self.weights[rows])
+
 
 class RecentRows:
     """The last rows; immutable: adding rows returns another object that shares the blocks.
@@ -98,11 +102,9 @@ class RecentRows:
 
     def concatenate(self) -> Block:
         """Return the rows as one block."""
-        X, y, weights = _join((*self.blocks, *self.tail))
-        start = len(y) - self.n_rows
-        if start == 0:
-            return Block(X, y, weights)
-        return Block(X[start:], y[start:], None if weights is None else weights[start:])
+        block = _join((*self.blocks, *self.tail))
+        start = len(block.y) - self.n_rows
+        return block.take(slice(start, None)) if start else block
 
     def check(self, n_features: int, n_codes: int | None, *, is_sparse: bool) -> None:
         """Validate loaded rows; `n_codes`: number of classes, None for a regression.

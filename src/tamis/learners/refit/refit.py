@@ -40,12 +40,11 @@ from tamis.base.declarations import Claims
 from tamis.base.prices import PRICES
 from tamis.base.rows import check_columns
 from tamis.base.selector_mixin import SelectorMixin
-from tamis.drift import DETECTOR, DriftDetector
+from tamis.drift import DETECTOR, DriftDetector, new_detector
 from tamis.errors import DataError
 from tamis.learners.dense_rows import Wrapper
 from tamis.learners.refit.few_columns import FewColumns
 from tamis.learners.refit.fit import NAMES, Block, Fit, RecentRows, accepts_weights, library_of, new_recipe
-from tamis.learners.reset import new_detector
 
 _ESTIMATOR = Kind(
     "an unfitted estimator with fit and predict",
@@ -309,10 +308,11 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
                 f"{type(self._recipe()).__name__}.fit has no parameter sample_weight: omit the weights."
             )
         codes = self._codes(y, classes)
+        block = Block(X, codes, weights)
         if weights is not None and not weights.all():
-            X, codes, weights = X[weights > 0.0], codes[weights > 0.0], weights[weights > 0.0]
-        if len(codes):
-            self._update(Block(X, codes, weights), columns, fit_at_end=forget)
+            block = block.take(weights > 0.0)
+        if len(block.y):
+            self._update(block, columns, fit_at_end=forget)
 
     def _begin(self, X: Rows, names: list[str] | None) -> None:
         self._forget()
@@ -416,24 +416,17 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
     def _add(self, block: Block, start: int, stop: int) -> None:
         if start == stop:
             return
-        part = block if stop - start == len(block.y) else Block(
-            block.X[start:stop], block.y[start:stop], None if block.weights is None else block.weights[start:stop]
-        )  # fmt: skip
+        part = block if stop - start == len(block.y) else block.take(slice(start, stop))
         most = int(self.window)
-        if len(part.y) > most:  # a view would keep all rows in memory
-            X, y, weights = part
-            part = Block(
-                X[-most:].copy(), y[-most:].copy(), None if weights is None else weights[-most:].copy()
-            )
-        self._rows_ = self._rows_.with_rows(part, most)
-        counted = block.y[start:stop]
+        # A view would keep all rows in memory.
+        stored = part if len(part.y) <= most else deepcopy(part.take(slice(-most, None)))
+        self._rows_ = self._rows_.with_rows(stored, most)
         if self._is_numeric:
-            self._totals_ = self._totals_ + counted.sum()
+            self._totals_ = self._totals_ + part.y.sum()
         else:
             grown = np.zeros(len(self.classes_))
             grown[: len(self._totals_)] = self._totals_
-            weight = None if block.weights is None else block.weights[start:stop]
-            self._totals_ = grown + np.bincount(counted, weight, minlength=len(grown))
+            self._totals_ = grown + np.bincount(part.y, part.weights, minlength=len(grown))
         self.n_seen_ += stop - start
 
     @property
@@ -493,10 +486,8 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
             recent = self._rows_.last(self.n_seen_ - self.fitted_at_)
         else:  # no candidate has predicted a row yet
             recent = self._rows_.last(self._rows_.n_rows // 3)
-            X, y, weights = self._rows_.concatenate()
-            n = len(y) - recent.n_rows
-            older = Block(X[:n], y[:n], None if weights is None else weights[:n])
-            trial = RecentRows().with_rows(older, n)
+            n = self._rows_.n_rows - recent.n_rows
+            trial = RecentRows().with_rows(self._rows_.concatenate().take(slice(n)), n)
             few = few.refitted(make(trial), allowed, terms, self.n_seen_, is_trial=True)
         return few.with_rows(recent.concatenate()).refitted(make(self._rows_), allowed, terms, self.n_seen_)
 

@@ -57,7 +57,7 @@ from tamis._validation import Array, Floats, Indices, Ints, Mask, Rows, are_cate
 from tamis._validation.parameters import number, parameter
 from tamis.base import Claims, RowSelector
 from tamis.base.rows import feature_names
-from tamis.drift import DETECTOR, Detector, DriftDetector, make
+from tamis.drift import DETECTOR, Detector, DriftDetector, new_detector
 from tamis.rows.abfs.stumps import Observers, Stump, Values
 
 _TIE = 0.1  # a Hoeffding bound below it counts as a tie
@@ -237,7 +237,7 @@ class ABFS(RowSelector):
     categorical: Any = None
 
     def _start(self, n_features: int) -> None:
-        self._new_detector()
+        new_detector(self.detector)  # an unknown name is rejected before any row
         columns = columns_of(self.categorical, n_features, feature_names(self))
         self._values = Values(columns)
         self._numeric = np.setdiff1d(np.arange(n_features), columns)
@@ -247,13 +247,6 @@ class ABFS(RowSelector):
         self._begin_candidate()
         self.drift_detected_ = False
         self.drifts_: list[int] = []
-
-    def _new_detector(self) -> DriftDetector:
-        if isinstance(self.detector, str):
-            return make(self.detector)
-        fresh = copy.deepcopy(self.detector)
-        fresh.reset()
-        return fresh
 
     def _begin_candidate(self) -> None:
         n_classes = int(self._codes.max(initial=-1)) + 1
@@ -386,7 +379,7 @@ class ABFS(RowSelector):
         best = int(gains.argmax())
         if gains[best] > self.threshold and not (self.hoeffding and self._is_undecided(gains)):
             stump = self._observers.stump(best, float(gains[best]), float(splits[best]))
-            self._units = [*self._units, _Unit(stump, self._new_detector())]
+            self._units = [*self._units, _Unit(stump, new_detector(self.detector))]
             self._right, self._wrong = np.r_[self._right, 0.0], np.r_[self._wrong, 0.0]
             self._begin_candidate()
 

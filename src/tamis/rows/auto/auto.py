@@ -413,11 +413,6 @@ class Auto(RowSelector):
         return LogisticRegressions(len(self.candidates_), n_classes, self._masks.shape[1])
 
     @property
-    def _n_codes(self) -> int:
-        """Number of classes, or of levels of a numeric target."""
-        return N_LEVELS if self._is_regression() else len(self.classes_)
-
-    @property
     def _all_classes(self) -> Array | None:
         """The classes in the order of the selectors."""
         return None if self._is_regression() else np.arange(len(self.classes_))
@@ -548,7 +543,7 @@ class Auto(RowSelector):
         self._follow(drifted)
 
     def _make_room(self) -> None:
-        n_classes = self._n_codes
+        n_classes = N_LEVELS if self._is_regression() else len(self.classes_)
         for name in ("_old", "_young"):
             if getattr(self, name).n_classes < n_classes:
                 setattr(self, name, getattr(self, name).grown(n_classes))
@@ -933,7 +928,7 @@ class Auto(RowSelector):
                 )
         if not self._rows + self._pending.n_rows:
             self.__dict__.update(vars(later))
-        elif later._stores_all_rows:
+        elif sum(len(y) for _, y, _ in later._window) == later._rows:  # it stores all of its rows
             self.__dict__.update(joint)
             pending = (later._pending.rows(),) if later._pending.n_rows else ()
             if later._window or pending:
@@ -950,10 +945,6 @@ class Auto(RowSelector):
             later._prepend(self)
             self.__dict__.update(vars(later))
         self.__dict__.update(joint)
-
-    @property
-    def _stores_all_rows(self) -> bool:
-        return sum(len(y) for _, y, _ in self._window) == self._rows
 
     def _prepend(self, earlier: Self) -> None:
         """Add an earlier part, unless the learners have restarted since."""

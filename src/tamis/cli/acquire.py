@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from tamis._interrupts import os_errors_as
 from tamis.cli.dialogue import Dialogue, ImplausibleValueError, amount, decision_text, label_text, safe_repr
 from tamis.cli.failure import MisuseError
 from tamis.cli.options import OUTPUT, Force, command
@@ -266,16 +267,13 @@ def _serve(dialogue: Dialogue, serving: _Serving, path: str) -> None:
         note(
             f"--wording {serving.wording} has a question for {unknown[0]!r}, which is not a column of the model."
         )
-    try:
+    problem = f"--port {serving.port} of {serving.host} cannot be used"
+    with os_errors_as(MisuseError, problem, "choose another one, or 0"):
         page = QuestionPage(
             dialogue.model, texts, serving.port, unavailable=dialogue.unavailable, budget=dialogue.budget,
             title=" · ".join(filter(None, (dialogue.model.target_name_, Path(path).name))), host=serving.host,
             log=dialogue.log,
         )  # fmt: skip
-    except OSError as error:
-        raise MisuseError(
-            f"--port {serving.port} of {serving.host} cannot be used ({error.strerror}): choose another one, or 0."
-        ) from None
     if serving.host not in ("127.0.0.1", "localhost"):
         note("everyone who reaches that address can use the model and read open sessions.")
     note(f"the page is at {page.address}, its JSON interface at {page.address}openapi.json; Ctrl-C ends it")

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, TypeAlias
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from tamis._interrupts import PRESSED_SIGNALS, STOP_SIGNALS, replaced_handlers
+from tamis._interrupts import PRESSED_SIGNALS, STOP_SIGNALS, os_errors_as, replaced_handlers
 from tamis._json import null_nonfinite
 from tamis.cli.failure import MisuseError, spell
 from tamis.cli.sanitise import sanitise
@@ -156,13 +156,9 @@ def write_output(place: str, write: Callable[[BinaryIO], object]) -> None:
     """
     from tamis.persistence import replace_file
 
-    try:
+    advice = "free some space there, or choose another path"
+    with os_errors_as(StreamError, f"{place!r} cannot be written", advice):
         replace_file(place, write)
-    except OSError as error:
-        cause = error.strerror or " ".join(map(str, error.args))
-        raise StreamError(
-            f"{place!r} cannot be written ({cause}): free some space there, or choose another path."
-        ) from error
 
 
 def write_csv(place: str, columns: Mapping[str, Iterable[Any]]) -> None:
@@ -308,15 +304,12 @@ def is_ours(place: str) -> bool:
 def check_place(option: str, place: str, *, is_folder: bool) -> None:
     """Reject a place that cannot be written, before the run."""
     path = Path(place).absolute()
-    try:
+    problem = f"{option} {reprlib.repr(place)} cannot be written"
+    with os_errors_as(MisuseError, problem, "choose another path"):
         _check_existing(option, path, place, is_folder=is_folder)
         nearest = next(parent for parent in path.parents if parent.exists())
         # Who may write there is not all: a file system may be full, read-only, or have no room for so long a name.
         tempfile.NamedTemporaryFile(dir=nearest, prefix=f".{path.name}.", suffix=".0123456789.tmp").close()
-    except OSError as error:
-        raise MisuseError(
-            f"{option} {reprlib.repr(place)} cannot be written ({error.strerror}): choose another path."
-        ) from error
 
 
 def _check_existing(option: str, path: Path, place: str, *, is_folder: bool) -> None:

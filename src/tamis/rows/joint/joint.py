@@ -34,6 +34,7 @@ more features become significant with more rows.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Self
 
@@ -293,14 +294,9 @@ class JointScreening(RowSelector):
         if not self._arrays:
             self._sparse = None if self._sparse is None else self._sparse.widened(n_features, None)
             return
-        counts = self._counts
-        n_paired = len(counts.columns)
+        n_paired = len(self._counts.columns)
         more = min(n_features, self.max_paired) - n_paired if n_paired == n_features - new else 0
-        self._arrays = tuple(pair_counts.widened(counts, new, more))
-        if self._older is not None:
-            older = counts._replace(**dict(zip(_TOTALS, self._older, strict=True)))
-            wide = pair_counts.widened(older, new, more)
-            self._older = tuple(getattr(wide, name) for name in _TOTALS)
+        self._change_counts(lambda counts: pair_counts.widened(counts, new, more))
         before = np.pad(self._before, ((0, new), (0, 0), (0, 0)))
         self._before = pair_counts.set_zero(before, np.arange(n_features - new, n_features))
         self._sparse = None if self._sparse is None else self._sparse.widened(n_features, self._counts)
@@ -318,13 +314,7 @@ class JointScreening(RowSelector):
         if not self._arrays:
             self._sparse = None if self._sparse is None else self._sparse.without(columns, None)
             return
-        counts = self._counts
-        self._arrays = tuple(pair_counts.clear_columns(counts, columns))
-        if self._older is not None:
-            older = pair_counts.clear_columns(
-                counts._replace(**dict(zip(_TOTALS, self._older, strict=True))), columns
-            )
-            self._older = tuple(getattr(older, name) for name in _TOTALS)
+        self._change_counts(lambda counts: pair_counts.clear_columns(counts, columns))
         self._before = pair_counts.set_zero(self._before, columns)
         self._sparse = None if self._sparse is None else self._sparse.without(columns, self._counts)
         if np.isin(self._pair, columns).any():
@@ -332,6 +322,14 @@ class JointScreening(RowSelector):
         if self.level is not None:
             self._begin_evidence()
             self._certify(self.level)
+
+    def _change_counts(self, change: Callable[[Counts], Counts]) -> None:
+        """Change the counts, and those of the previous chunk."""
+        counts = self._counts
+        self._arrays = tuple(change(counts))
+        if self._older is not None:
+            older = change(counts._replace(**dict(zip(_TOTALS, self._older, strict=True))))
+            self._older = tuple(getattr(older, name) for name in _TOTALS)
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         if self.level is not None and sample_weight is not None and sample_weight.max(initial=0.0) > 1.0:
@@ -625,13 +623,10 @@ class JointScreening(RowSelector):
         n_seen = self.n_seen_ + other.n_seen_
         if self._counts_with(other):
             self._add(other, codes, when)
-        elif when == "after":
-            X, y = other._stored_rows()
-            self.__dict__.update(joint)
-            self._learn(X, codes[y], None)
         else:
-            earlier, (X, y) = copy.deepcopy(other), self._stored_rows()
-            codes, joint = joint_classes(earlier, self)
+            earlier, later = (self, other) if when == "after" else (copy.deepcopy(other), self)
+            X, y = later._stored_rows()
+            codes, joint = joint_classes(earlier, later)
             earlier.__dict__.update(joint)
             earlier._learn(X, codes[y], None)
             self.__dict__.update(vars(earlier))

@@ -2,6 +2,8 @@
 
     OMP_NUM_THREADS=1 python experiments/watch_causes.py --runs 12
     OMP_NUM_THREADS=1 python experiments/watch_causes.py --runs 12 --designs logistic regression
+    OMP_NUM_THREADS=1 python experiments/watch_causes.py --ablate --runs 2 --designs logistic few \
+        --changes stale "noise 10"
 
 A model is fitted on the first 1,500 rows and the others are watched in batches of 100, with their labels. After 2,500
 watched rows, one thing changes, and 3,000 further rows follow. Eight features, of which the label depends on four:
@@ -20,7 +22,9 @@ Designs: "logistic" and "lgbm" for two classes, "few" for a logistic regression 
 column, "regression" and "trees" for a ridge regression and LightGBM.
 
 For each change: the number of runs that name its cause first, the median delay in rows, runs with an alert "used but no
-longer relevant" for a feature that still matters, and other causes named.
+longer relevant" for a feature that still matters, and other causes named. With --ablate: the runs that name the cause,
+and the median delay, with other values of the constants of the causes and of their comparison, one at a time, and the
+causes that are named without a change in 10,000 rows of lots (experiments/watch_nulls.py).
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import watch_nulls
 from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -39,6 +44,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from tamis import Watch
+from tamis.watch import causes, hypotheses
 
 FITTED, BEFORE, AFTER, STEP = 1_500, 2_500, 3_000, 100
 FIRST_SEED = 500
@@ -140,37 +146,77 @@ def run(design: str, change: str, seed: int) -> tuple[list[tuple[int, str, str]]
     return [one for one in found if one[0] > 0], sum(one[0] <= 0 for one in found)
 
 
+def measure(design: str, change: str, seeds: range) -> tuple[int, list[int], int, int, dict[str, int]]:
+    """Return the runs with the right cause, their delays, runs with a wrong feature, alerts before, other causes."""
+    right, delays, wrong, early, others = 0, [], 0, 0, collections.Counter[str]()
+    for seed in seeds:
+        alerts, before = run(design, change, seed)
+        early += before
+        stale = {"stale": "0", "weak stale": "2"}.get(change)
+        names = [
+            (row, cause if cause != STALE or feature in (stale, f"x{stale}") else "wrong feature")
+            for row, cause, feature in alerts
+            if cause and (cause, feature) != (STALE, "None")  # the cause, beside the alert of its feature
+        ]
+        wrong += any(cause == "wrong feature" for _, cause in names)
+        right += (names[0][1] if names else "") == CAUSES[change]
+        delays += [row for row, cause in names[:1] if cause == CAUSES[change]]
+        others.update({cause for _, cause in names} - {CAUSES[change], "wrong feature"})
+    return right, delays, wrong, early, dict(others)
+
+
+# Most of these values remove a distinction: that of two constants, or of a cause from the others.
+ALTERNATIVES: list[tuple[Any, str, Any]] = [
+    (causes, "_SURE_OF_LOSS", 0.99),
+    (causes, "_TWICE", 0.995),
+    (causes, "_SURE", 0.95),
+    (causes, "_ALMOST_SURE", 0.99),
+    (causes, "_FEWEST_INDEPENDENT", 10),
+    (causes, "_FEWEST_ALIKE", 100),
+    (hypotheses, "_SIZES", (0.3,)),
+    (hypotheses, "_FLOOR", 0.02),
+    (hypotheses, "_SELDOM", 0.0),
+]
+
+
+def ablate(designs: list[str], changes: list[str], seeds: range) -> None:
+    """Print what other constants change, one at a time."""
+    cells = [(design, change) for design in designs for change in changes]
+    print("| constant | right | " + " | ".join(map(" ".join, cells)) + " | lots |")
+    print("| --- |" + " ---: |" * (2 + len(cells)))
+    for module, name, value in [(causes, "", ""), *ALTERNATIVES]:
+        before = getattr(module, name, None)
+        if name:
+            setattr(module, name, value)
+        found = [measure(design, change, seeds) for design, change in cells]
+        each = [f"{one[0]}, {np.median(one[1]):.0f}" if one[1] else "0" for one in found]
+        alarms = sum(watch_nulls.count("geometric lots", 10_000, seed)['cause != "none"'] for seed in seeds)
+        if name:
+            setattr(module, name, before)
+        total = f"{sum(one[0] for one in found)} of {len(cells) * len(seeds)}"
+        print(f"| {name or 'as it is'} {value} | {total} | {' | '.join(each)} | {alarms} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=int, default=12)
     parser.add_argument("--designs", nargs="+", choices=DESIGNS, default=DESIGNS)
     parser.add_argument("--seed", type=int, default=FIRST_SEED, help="the first seed")
     parser.add_argument("--changes", nargs="+", choices=list(CAUSES), default=list(CAUSES))
+    parser.add_argument("--ablate", action="store_true")
     options = parser.parse_args()
     warnings.filterwarnings("ignore", message="X does not have valid feature names")
+    seeds = range(options.seed, options.seed + options.runs)
+    if options.ablate:
+        ablate(options.designs, options.changes, seeds)
+        return
     print(f"{'design':10} {'change':10} {'cause':>8} {'delay':>6} {'stale':>6} {'early':>6}  other causes")
     for design in options.designs:
         for change in options.changes:
-            right, delays, wrong, early, others = 0, [], 0, 0, collections.Counter()
-            for seed in range(options.seed, options.seed + options.runs):
-                alerts, before = run(design, change, seed)
-                early += before
-                stale = {"stale": "0", "weak stale": "2"}.get(change)
-                names = [
-                    (row, cause if cause != STALE or feature in (stale, f"x{stale}") else "wrong feature")
-                    for row, cause, feature in alerts
-                    if cause
-                    and (cause, feature) != (STALE, "None")  # the cause, beside the alert of its feature
-                ]
-                wrong += any(cause == "wrong feature" for _, cause in names)
-                first = names[0][1] if names else ""
-                right += first == CAUSES[change]
-                delays += [row for row, cause in names[:1] if cause == CAUSES[change]]
-                others.update({cause for _, cause in names} - {CAUSES[change], "wrong feature"})
+            right, delays, wrong, early, others = measure(design, change, seeds)
             delay = f"{np.median(delays):.0f}" if delays else "-"
             print(
-                f"{design:10} {change:10} {right:>2} of {options.runs:>2} {delay:>6} {wrong:>6} {early:>6}  "
-                f"{dict(others)}",
+                f"{design:10} {change:10} {right:>2} of {options.runs:>2} {delay:>6} {wrong:>6} {early:>6}  {others}",
                 flush=True,
             )
 

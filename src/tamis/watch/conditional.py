@@ -26,7 +26,7 @@ deviation: the t-test at any time of Wang and Ramdas. It is averaged over c = 1,
 c = 10. Sums over 25, 50, 100, ... rows are stored, and those of about four times as many rows as count for an
 independent one are read, so the rows before the memory is known are not lost. Sums of a feature begin when its p-value
 of one look falls, or is first undetermined, with a share of 1 / (r (r + 1)) of its capital the r-th time, which its
-scores and the outputs share; the last four grow, and the capital of earlier ones is given up. So a feature without
+scores and the outputs share; four grow, and the smallest is given up for the next. So a feature without
 relevance is ever called relevant at level a with a probability of at most a.
 
 Wang, Ramdas: Anytime-valid t-tests and confidence sequences for Gaussian means with unknown variance, Sequential
@@ -54,7 +54,7 @@ _STARTS = 4
 _FEWEST_ROWS = 25  # of a block
 _N_LENGTHS = 9  # of blocks, the longest of 6,400 rows
 _INFLATIONS = 4  # rows of a block per independent row: neighbouring sums then hardly correlate
-_FEWEST_PAIRS = 16  # of blocks from which the inflation is known
+_FEWEST_PAIRS = 8  # of blocks from which the inflation is known
 _PROMISING = 0.1  # p-value of one look at which a test begins
 _PRIORS = np.array([1.0, 10.0])  # c of (1): the e-value grows fastest after about as many blocks
 
@@ -142,7 +142,7 @@ class SequentialTTests(ThreadSafe):
         self.n_starts[is_free] = 0
 
     def open(self, features: Mask, is_open: Mask) -> None:
-        """Begin sums, in place of the oldest ones.
+        """Begin sums, in place of those with the least wealth.
 
         Parameters
         ----------
@@ -150,8 +150,9 @@ class SequentialTTests(ThreadSafe):
         is_open : ndarray of shape (n_series, n_features)
             The series that are tested.
         """
+        least = self._wealth().argmin(axis=0)
         for j in np.flatnonzero(features):
-            at = self.n_starts[j] % _STARTS
+            at = least[j]
             self.n_starts[j] += 1
             self._age[at, j], self._is_open[at, :, j] = 0, is_open[:, j]
             for part in (self._total, self._partial, self._pending, self._squares):
@@ -176,6 +177,10 @@ class SequentialTTests(ThreadSafe):
 
     def evalues(self) -> Floats:
         """Return the e-value of each feature; what is not at stake counts as it is."""
+        return np.asarray(self._wealth().sum(axis=0) + 1.0 / (self.n_starts + 1.0))
+
+    def _wealth(self) -> Floats:
+        """Return the capital of each start times its e-value, (a, j)."""
         level, count = np.clip(self._level, 0, _N_LENGTHS - 1), self._age // self.n_rows
         n, S = count[:, None] >> level, self._total - self._partial
         for k in range(_N_LENGTHS):
@@ -186,8 +191,9 @@ class SequentialTTests(ThreadSafe):
         total = n + _PRIORS[:, None, None, None]
         logs = 0.5 * np.log(_PRIORS[:, None, None, None] / total) - 0.5 * n * np.log1p(-ratio / total)
         values = np.where(is_known, np.exp(np.minimum(logs, 600.0)).mean(axis=0), 1.0) * self._is_open
-        grown = self._capital * values.sum(axis=1) / np.maximum(np.count_nonzero(self._is_open, axis=1), 1)
-        return np.asarray(grown.sum(axis=0) + 1.0 / (self.n_starts + 1.0))
+        return np.asarray(
+            self._capital * values.sum(axis=1) / np.maximum(np.count_nonzero(self._is_open, axis=1), 1)
+        )
 
 
 class ConditionalRelevance(ThreadSafe):
@@ -219,14 +225,14 @@ class ConditionalRelevance(ThreadSafe):
         "  _gram (z, z) float  _of_scores (z, 2*j) float  _of_residuals (z, c) float  _slopes (z, 2*j+c) float"
         "  _mean (c, 2*j) float  _spread (2, 2*j) float in [0, inf)  _weights (2) float in [0, inf)  _series (its own)"
         "  _tests? (its own)  _is_low (j) bool  _is_known (j) bool  _was_known (j) bool"
-        "  _of_slopes float"
+        "  _of_slopes float  _inflation (j) float in [0, inf]"
     )
 
     def __init__(
         self, n_features: int, n_outputs: int, half_life: float, *, is_sequential: bool = True
     ) -> None:
         self.half_life = float(half_life)
-        self._weight = 0.0
+        self._weight, self._inflation = 0.0, np.full(n_features, np.inf)
         self._centre, self._square = np.zeros(n_features), np.zeros(n_features)
         self.n_outputs = n_outputs
         self._tests = SequentialTTests(2 * n_outputs, n_features, _FEWEST_ROWS) if is_sequential else None
@@ -262,7 +268,9 @@ class ConditionalRelevance(ThreadSafe):
         used = np.sort(used[:_MOST_USED])
         if not np.isin(used, self._used).all():
             self._start(used)
-        needed = _ROWS_PER_SLOPE * len(self._gram) * (np.ones(X.shape[1]) if inflation is None else inflation)
+        new = np.ones(X.shape[1]) if inflation is None else inflation
+        self._inflation = np.where(np.isinf(new), self._inflation, new)
+        needed = _ROWS_PER_SLOPE * len(self._gram) * self._inflation
         of_used = float(needed[self._used].max(initial=0.0))
         needed = np.maximum(needed, of_used)
         is_late = np.isfinite(needed) & (needed > 2.0 * self._of_slopes)
@@ -270,6 +278,7 @@ class ConditionalRelevance(ThreadSafe):
             self._of_slopes, is_late[:] = of_used, True  # twice as long as needed, as it may prove longer
         if self._tests is not None and is_late.any():  # the coefficients so far were of too few rows
             self._tests.close(is_late, is_free=is_late & ~self._was_known)
+            self._is_low &= ~is_late
         for start in range(0, len(X), _EVERY):
             rows = slice(start, start + _EVERY)
             self._is_known = needed <= min(2.0 * self._of_slopes, self._n + len(X[rows]))
@@ -329,7 +338,7 @@ class ConditionalRelevance(ThreadSafe):
         is_open &= (of_row > 0.0).reshape(shape)
         pvalues = self.pvalues()
         # Rows with a long memory are too few to wait until it is known.
-        is_low = (pvalues < _PROMISING) | (np.isnan(pvalues) & (tests.n_starts == 0))
+        is_low = np.where(np.isnan(pvalues), self._is_low | (tests.n_starts == 0), pvalues < _PROMISING)
         is_low &= is_ready & is_open.any(axis=0)
         tests.open(is_low & ~self._is_low, is_open)
         self._is_low = is_low

@@ -44,9 +44,18 @@ class AlertLog(ThreadSafe):
                 if not rule.holds(of_feature, performance, first, feature):
                     self._held.pop(key, None)
                 elif self._is_due(key, rule, row):
-                    said = rule.sentence(of_feature, performance, first, feature, self._held[key])
-                    alert = _alert(rule, row, self._held[key], feature, version, said)
-                    alerts.append(alert | {"cause": _cause(rule, alert["feature"], of_feature, performance)})
+                    named = (
+                        next((name for name in rule.features if name != "*"), None)
+                        if feature is None
+                        else feature
+                    )
+                    since = self._held[key]
+                    alerts.append({
+                        "row": row, "severity": rule.severity, "feature": named, "rule": rule.text, "since_row": since,
+                        "model_version": version,
+                        "message": rule.sentence(of_feature, performance, first, feature, since),
+                        "cause": _cause(rule, named, of_feature, performance),
+                    })  # fmt: skip
         self.alerts = [*self.alerts, *alerts][-_MOST_ALERTS:]
         return alerts
 
@@ -68,18 +77,3 @@ def _cause(
         return STALE if of_feature("state", feature) == STALE else None
     cause: str = now.get("cause", "none")
     return cause if cause != "none" else STALE if now.get("evidence of features") else None
-
-
-def _alert(
-    rule: Rule, row: int, since: int, feature: str | None, version: int | str | None, message: str
-) -> dict[str, Any]:
-    names = [name for name in rule.features if name != "*"] if feature is None else [feature]
-    return {
-        "row": row,
-        "severity": rule.severity,
-        "feature": names[0] if names else None,
-        "rule": rule.text,
-        "since_row": since,
-        "model_version": version,
-        "message": message,
-    }

@@ -194,29 +194,27 @@ class Rule:
                 f" {drop[2]} {after}."
             )
         tree = self._tree
-        if isinstance(tree, ast.Compare) and len(tree.ops) == 1 and isinstance(tree.left, ast.Call):
-            measure, name = _measure_of(tree.left, feature)
-            if measure == "state":
-                reliance = of_feature("reliance", name)
-                state, evidence = (
-                    of_feature("state", name),
-                    performance.get("evidence of features", {}).get(name),
-                )
-                shown = f": {evidence}" * bool(evidence)
-                return f"{name!r} is {state} {after}{shown}; {reliance:.1%} of the reliance is on it."
-            relation = _RELATIONS.get(type(tree.ops[0]))
-            if relation is not None and isinstance(tree.comparators[0], ast.Constant):
-                word, value = _WORDS.get(measure, measure), of_feature(measure, name)
-                limit: Any = tree.comparators[0].value
-                return f"The {word} of {name!r} is {value:.3g}, {relation} {limit:g} {after}."
         if self.names == {"cause"}:
             return f"{performance['cause'].capitalize()} {after}: {performance.get('evidence', '')}."
-        if isinstance(tree, ast.Compare) and len(tree.ops) == 1 and isinstance(tree.left, ast.Name):
+        if (
+            isinstance(tree, ast.Compare)
+            and len(tree.ops) == 1
+            and isinstance(tree.left, ast.Call | ast.Name)
+        ):
+            of = ""
+            if isinstance(tree.left, ast.Name):
+                measure, value = tree.left.id, performance.get(tree.left.id, math.nan)
+            else:
+                measure, name = _measure_of(tree.left, feature)
+                value, of = of_feature(measure, name), f" of {name!r}"
+                if measure == "state":
+                    evidence = performance.get("evidence of features", {}).get(name)
+                    after += f": {evidence}" * bool(evidence)
+                    return f"{name!r} is {value} {after}; {of_feature('reliance', name):.1%} of the reliance is on it."
             relation = _RELATIONS.get(type(tree.ops[0]))
             if relation is not None and isinstance(tree.comparators[0], ast.Constant):
-                word, value = _WORDS.get(tree.left.id, tree.left.id), performance.get(tree.left.id, math.nan)
-                of_model: Any = tree.comparators[0].value
-                return f"The {word} is {value:.3g}, {relation} {of_model:g} {after}."
+                limit: Any = tree.comparators[0].value
+                return f"The {_WORDS.get(measure, measure)}{of} is {value:.3g}, {relation} {limit:g} {after}."
         found = []
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):

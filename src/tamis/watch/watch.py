@@ -365,7 +365,8 @@ class Watch(ThreadSafe, WatchPresentation):
         self.n_rows_ += len(X)
         if self.model is None:
             codes = self._classes_of(values, self._prediction_quantiles)
-            self._of_predictions = _learn(self._of_predictions or self._default_selector(), X, codes)
+            self._of_predictions = self._of_predictions or self._default_selector()
+            self._of_predictions.partial_fit(X, codes)
         elif self._importance.loss == "change":
             self._importance.update(self._live_model(X), X, model_version=self.model_version)
         if y is not None:
@@ -505,7 +506,7 @@ class Watch(ThreadSafe, WatchPresentation):
         classes = target
         if self.task == "regression":
             classes = self._classes_of(target[:, None], self._target_quantiles)
-        self._selector = _learn(self._selector, X, classes)
+        self._selector.partial_fit(X, classes)
         before = np.zeros(X.shape[1], dtype=bool) if self._lost is None else self._lost.lost.copy()
         ages = self._find_causes(X, values, y)
         lost = before if self._lost is None else self._lost.lost
@@ -757,11 +758,6 @@ def check_rules(rules: Sequence[Rule], features: Sequence[str], task: str) -> No
                 f"The rule {rule.text!r} names {unknown[0]!r}, which is not a measure: the measures are"
                 f" {', '.join(sorted(measures))}, and of a feature {', '.join(_OF_FEATURE)}."
             )
-
-
-def _learn(selector: Any, X: Floats, codes: Array) -> Any:
-    selector.partial_fit(X, codes)
-    return selector
 
 
 def _below(pvalues: Floats, was: Mask) -> Mask:

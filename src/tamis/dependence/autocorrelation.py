@@ -710,11 +710,32 @@ def add_values(values: Floats, series: Floats, every: int) -> None:
 
 
 @njit(allocates=False)
+def add_rows(values: Floats, series: Floats, every: int) -> None:
+    """Add values to several series of any number of levels, as `add_values`; with `every` = 0, read no inflation.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, m), float64
+    series : ndarray of shape (m, 3 + 3 * n_levels), float64
+    every : int
+    """
+    for k in range(series.shape[0]):
+        for i in range(values.shape[0]):
+            _add_value(values[i, k], series[k], every)
+
+
+def mean_squares(series: Floats) -> tuple[Floats, Floats]:
+    """Return V(l), (5), of series of equal length, (n_levels, m), and P, (n_levels,)."""
+    squares, pairs = series[:, _HEAD + 1 :: 3].T, series[0, _HEAD + 2 :: 3]
+    return squares / (2.0 ** np.arange(1, len(pairs) + 1) * np.maximum(pairs, 1.0))[:, None], pairs
+
+
+@njit(allocates=False)
 def _add_value(value: float, series: Floats, every: int) -> None:
     if series[0] == 0.0:
         series[1] = value
     block, at = value - series[1], int(series[0])
-    for level in range(_LEVELS):
+    for level in range((series.shape[0] - _HEAD) // 3):
         place = _HEAD + 3 * level
         if (at >> level) & 1 == 0:
             series[place] = block
@@ -724,7 +745,7 @@ def _add_value(value: float, series: Floats, every: int) -> None:
         series[place + 2] += 1.0
         block += series[place]
     series[0] += 1.0
-    if series[0] % every == 0.0:
+    if every > 0 and series[0] % every == 0.0:
         series[2] = _read(series)
 
 

@@ -12,7 +12,7 @@ Shin, Ramdas, Rinaldo, E-detectors: a nonparametric framework for sequential cha
 after at least A rows on average. The same is true of the mean of the R of a group: one per feature, and one each for
 noise, calibration, prior and all unused features. For other models, theta is chosen on the first 1,000 labelled rows,
 and l is limited to 2.5. theta is divided by the variance inflation of l over all earlier rows
-(:func:`tamis.dependence.autocorrelation.add_values`), so rows that depend on one another count as fewer.
+(:func:`tamis.dependence.autocorrelation.add_rows`), so rows that depend on one another count as fewer.
 
 Where these 1,000 rows count as fewer than 25 independent ones (:func:`tamis.watch.long_run.reached_inflation`), every
 second of them is kept and further ones are awaited, of which every second, fourth, ... is used, until they do.
@@ -48,7 +48,7 @@ from scipy.special import logsumexp
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
 from tamis._validation import Array, Floats, Ints, Mask, encode_labels
-from tamis.dependence.autocorrelation import SERIES_SIZE, SIGNIFICANT, add_values, variance_inflation
+from tamis.dependence.autocorrelation import SERIES_SIZE, SIGNIFICANT, add_rows, variance_inflation
 from tamis.importance.predictions import outputs
 from tamis.watch.calibration import find_exponents
 from tamis.watch.hypotheses import (
@@ -524,9 +524,7 @@ class CauseTest(ThreadSafe):
             )  # fmt: skip
         # Rows since a change would count as dependent on one another.
         if not self._awaited or float(self._level.max()) < limit:
-            columns = np.ascontiguousarray(np.minimum(raw, _CLIP).T)
-            for values, series in zip(columns, self._series, strict=True):
-                add_values(values, series, _READ_EVERY)
+            add_rows(np.minimum(raw, _CLIP), self._series, _READ_EVERY)
         for name in ("_rows", "_given", "_labels"):
             setattr(self, name, getattr(self, name)[-most:])
         return lost, len(raw)

@@ -1,10 +1,10 @@
 """The long-run variance of many series, from blocks whose length follows the memory of each.
 
-The squared differences of neighbouring blocks of m = 1, 2, 4, ... rows (Allan 1966), divided by 2 m, are the variance
-per row of sums over m rows; a shift of the mean alters one difference of each length. The long-run variance is the
-largest value from the length on at which they no longer increase significantly
-(:func:`tamis.dependence.autocorrelation.flat_level`), or from one row on if none exceeds that of one row by three
-standard errors. It has as many degrees of freedom as there are pairs of blocks of twice that length, and is
+The squared differences of neighbouring blocks of m = 1, 2, 4, ... rows, divided by 2 m, are the variance per row of
+sums over m rows (:func:`tamis.dependence.autocorrelation.mean_squares`); a shift of the mean alters one difference of
+each length. The long-run variance is the largest value from the length on at which they no longer increase
+significantly (:func:`tamis.dependence.autocorrelation.flat_level`), or from one row on if none exceeds that of one row
+by three standard errors. It has as many degrees of freedom as there are pairs of blocks of twice that length, and is
 undetermined (NaN) with fewer than eight.
 
 Under long memory, the variance grows with the length of the blocks at a constant rate, and no length is the last at
@@ -12,8 +12,6 @@ which it does. The growth is its slope over the last four lengths with eight pai
 (:func:`tamis.dependence.autocorrelation.growth`).
 
 The estimate in use is of the rows until one to two times `every` rows ago, since a shift increases it all the same.
-
-Allan: Statistics of atomic frequency standards, Proceedings of the IEEE 54(2), 1966.
 """
 
 from __future__ import annotations
@@ -21,30 +19,20 @@ from __future__ import annotations
 import numpy as np
 
 from tamis._guard import ThreadSafe
-from tamis._kernels import njit
-from tamis._validation import Array, Floats
-from tamis.dependence.autocorrelation import SIGNIFICANT, block_ratios, extrapolation, flat_level, growth
+from tamis._validation import Floats
+from tamis.dependence.autocorrelation import (
+    SIGNIFICANT,
+    add_rows,
+    block_ratios,
+    extrapolation,
+    flat_level,
+    growth,
+    mean_squares,
+)
 
 _LEVELS = 16  # block lengths: 1, 2, ..., 32,768
 _FEWEST_PAIRS = 8
 _FEWEST_BLOCKS = 8  # of a length from which a curve is extrapolated
-
-
-@njit(allocates=False)
-def _add(values: Array, first: int, pending: Array, squares: Array) -> None:
-    """Add rows of values (n, m) to the first blocks of incomplete pairs and the squared differences, both (l, m)."""
-    n_levels = pending.shape[0]
-    for i in range(values.shape[0]):
-        at = first + i
-        for k in range(values.shape[1]):
-            block, level = values[i, k], 0
-            while level < n_levels and (at >> level) & 1:
-                difference = block - pending[level, k]
-                squares[level, k] += difference * difference
-                block += pending[level, k]
-                level += 1
-            if level < n_levels:
-                pending[level, k] = block
 
 
 class LongRunVariance(ThreadSafe):
@@ -76,13 +64,12 @@ class LongRunVariance(ThreadSafe):
     """
 
     _shapes = (
-        "_n in [0, 2**62)  _pending (l, m) float  _squares (l, m) float in [0, inf)  of_row (m) float in [0, inf)"
+        f"_series (m, {3 + 3 * _LEVELS}) float  of_row (m) float in [0, inf)"
         "  _newest (3, m) float or nan  growth (m) float  variance (m) float or nan  freedom (m) float"
     )
 
     def __init__(self, n_series: int) -> None:
-        self._n = 0
-        self._pending, self._squares = np.zeros((_LEVELS, n_series)), np.zeros((_LEVELS, n_series))
+        self._series = np.zeros((n_series, 3 + 3 * _LEVELS))
         self.of_row, self.freedom, self.growth = np.zeros((3, n_series))
         self.variance = np.full(n_series, np.nan)
         self._newest = np.array([self.variance, self.freedom, self.growth])
@@ -94,25 +81,23 @@ class LongRunVariance(ThreadSafe):
 
     def update(self, values: Floats) -> None:
         """Add rows of shape (n, m)."""
-        _add(np.ascontiguousarray(values), self._n, self._pending, self._squares)
-        self._n += len(values)
+        add_rows(np.ascontiguousarray(values), self._series, 0)
 
     def estimate(self, *, at_once: bool = False) -> None:
         """Estimate the variances of all rows so far; use the estimate before, unless `at_once`."""
-        size = 2.0 ** np.arange(1, _LEVELS + 1)
-        pairs = self._n // size
+        V, pairs = mean_squares(self._series)
         n_levels = int(np.count_nonzero(pairs >= _FEWEST_PAIRS))
+        V, pairs = V[:n_levels], pairs[:n_levels]
         newest = np.zeros((3, len(self.variance)))
         newest[0] = np.nan
         if n_levels:
-            V = self._squares[:n_levels] / (pairs * size)[:n_levels, None]
-            excess = (V - V[0]) * np.sqrt(pairs[:n_levels, None] / 2.0)
-            flat = np.where((excess > SIGNIFICANT * V[0]).any(axis=0), flat_level(V, pairs[:n_levels]), 0)
+            excess = (V - V[0]) * np.sqrt(pairs[:, None] / 2.0)
+            flat = np.where((excess > SIGNIFICANT * V[0]).any(axis=0), flat_level(V, pairs), 0)
             known = flat + 1 < n_levels
             newest[0, known] = np.where(np.arange(n_levels)[:, None] >= flat, V, 0.0).max(axis=0)[known]
             newest[1, known] = pairs[flat[known] + 1]
             self.of_row = V[0]
-            newest[2] = growth(V, pairs[:n_levels])
+            newest[2] = growth(V, pairs)
         self.variance, self.freedom, self.growth = (newest if at_once else self._newest).copy()
         self._newest = newest
 

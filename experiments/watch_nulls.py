@@ -215,7 +215,7 @@ ALTERNATIVES: dict[str, list[object]] = {
     "_PRIORS": [np.array([10.0]), np.array([1.0]), np.array([1.0, 3.0, 10.0, 30.0])],
     "_INFLATIONS": [1, 2, 8],
     "_FEWEST_ROWS": [10, 50, 100],
-    "_FEWEST_PAIRS": [8, 32],
+    "_FEWEST_PAIRS": [16, 32],
     "_PROMISING": [0.01, 0.03, 0.3],
 }
 

@@ -53,7 +53,7 @@ _FEWEST_INDEPENDENT = 20.0  # effective rows of a window
 _MOST_GROWTH = 0.5  # of a variance with the length of the blocks; beyond, no block is long enough
 _INDEPENDENT = 50.0  # effective rows of a reference
 _EXTENDED = 20  # its maximum length, in multiples of `reference`
-_MEASURES = ("psi", "js", "ks", "drift", "shift", "missing", "missing_before", "missing_rise", "new", "gone")
+MEASURES = ("psi", "js", "ks", "drift", "shift", "missing", "missing_before", "missing_rise", "new", "gone")
 
 
 @njit(allocates=False)
@@ -363,7 +363,7 @@ class InputDrift(ThreadSafe):
             the number of categories of the reference that no longer occur.
         """
         if not self.is_ready:
-            return {name: np.full(max(self._rows.shape[1], len(self._edges)), np.nan) for name in _MEASURES}
+            return {name: np.full(max(self._rows.shape[1], len(self._edges)), np.nan) for name in MEASURES}
         reference = self._expected()
         counts = np.stack([reference[0], self._recent[0]])
         r, c = counts / counts.sum(axis=2, keepdims=True)

@@ -65,11 +65,8 @@ class Performance(ThreadSafe):
             elif kind == "probabilities" and len(self.classes) == 2:
                 self._auc.update(y == 1, predictions[:, 1])
             elif kind == "probabilities":
-                without = (
-                    (0, 0),
-                    (0, len(self.classes) - predictions.shape[1]),
-                )  # a class that has no column
-                self._macro_auc.update(y, np.pad(predictions, without))
+                n_without = len(self.classes) - predictions.shape[1]  # classes that have no column
+                self._macro_auc.update(y, np.pad(predictions, ((0, 0), (0, n_without))))
             self._running.update(y, predicted)
         if not self.first and self._running.n_seen >= self.window:
             self.first = self.measures()

@@ -40,7 +40,7 @@ from tamis.watch.causes import CauseTest
 from tamis.watch.conditional import ConditionalRelevance
 from tamis.watch.history import History
 from tamis.watch.hypotheses import WEAKENING
-from tamis.watch.input_drift import InputDrift
+from tamis.watch.input_drift import MEASURES, InputDrift
 from tamis.watch.live_model import LiveModel, ModelInput, returns_probabilities
 from tamis.watch.pending import PendingRows
 from tamis.watch.performance import Performance, order_by_label, predicted_classes
@@ -67,21 +67,7 @@ _MOST_OUTPUTS = 10  # outputs of the model whose drift is measured
 _EPS = 0.005  # error of a cumulative share, whose standard error in the rows of a half-life of 500 is .02
 _N_CLASSES = 5  # classes into which a numeric target is binned
 _OF_MODEL = ("cause", "label_drift", "prediction_drift", "error_increase")
-_OF_FEATURE = (
-    "relevance",
-    "reliance",
-    "state",
-    "psi",
-    "js",
-    "ks",
-    "missing",
-    "missing_before",
-    "missing_rise",
-    "drift",
-    "shift",
-    "new",
-    "gone",
-)
+_OF_FEATURE = ("relevance", "reliance", "state", *MEASURES)
 
 
 class Watch(ThreadSafe, WatchPresentation):

@@ -16,9 +16,8 @@ from datetime import datetime
 from typing import Any, BinaryIO
 
 from tamis.errors import StreamError, import_extra
-from tamis.streams.dialect import split_rows
+from tamis.streams.dialect import LONGEST_LINE, split_rows
 
-LONGEST_LINE = 64 << 20  # bytes; enough for a row of several million numbers
 _DECODER = json.JSONDecoder(parse_float=str, parse_int=str)  # numbers as they are written, so exactly
 _BETWEEN = re.compile(r"[\s,\[\]\ufeff]*")
 _JSON = re.compile(r"\ufeff?\s*(?:\[\s*)?\{\s*(?:\"|\}|$)")

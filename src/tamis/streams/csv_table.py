@@ -25,8 +25,8 @@ from tamis._validation import Mask, short_repr, warn_of_rounding
 from tamis.errors import StreamError
 from tamis.streams import dialect
 from tamis.streams.arrow import csv, kinds, pa, pc
-from tamis.streams.converted import LONGEST_LINE, AlignedRows, JSONRows, is_json
-from tamis.streams.quotes import MAX_LINES, first_unclosed, quoted_spans, row_ends
+from tamis.streams.converted import AlignedRows, JSONRows, is_json
+from tamis.streams.dialect import LONGEST_LINE, MAX_LINES, first_unclosed, quoted_spans, row_ends
 from tamis.streams.source import BytesSource, Source
 from tamis.streams.tables import Head, Table, schema_types, split_markers
 

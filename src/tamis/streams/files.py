@@ -26,8 +26,8 @@ from tamis.errors import StreamError
 from tamis.streams.arff import ARFFTable
 from tamis.streams.arrow import kinds
 from tamis.streams.csv_table import CSVTable
+from tamis.streams.dialect import MAX_LINES, check_max_quoted_lines
 from tamis.streams.encode import ColumnEncoder, is_text
-from tamis.streams.quotes import MAX_LINES, check_max_quoted_lines
 from tamis.streams.source import FileStream, Source
 from tamis.streams.stream import Batch
 from tamis.streams.svmlight import SvmlightStream

@@ -21,7 +21,8 @@ from typing import Any, BinaryIO, NoReturn, cast
 from tamis._checksum import file_checksum
 from tamis._interrupts import os_errors_as, raise_asynchronous
 from tamis.errors import StreamError, import_extra
-from tamis.streams.converted import LONGEST_LINE, open_archive
+from tamis.streams.converted import open_archive
+from tamis.streams.dialect import LONGEST_LINE
 from tamis.streams.stream import Stream
 
 

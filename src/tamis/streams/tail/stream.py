@@ -15,9 +15,8 @@ from tamis._interrupts import raise_asynchronous
 from tamis._validation import check_choice, check_number, short_repr
 from tamis.errors import CheckpointError, StreamError, TamisError
 from tamis.streams.csv_table import CSVTable
-from tamis.streams.dialect import detect_encoding
+from tamis.streams.dialect import MAX_LINES, check_max_quoted_lines, detect_encoding
 from tamis.streams.files import TIMES, find_column
-from tamis.streams.quotes import MAX_LINES, check_max_quoted_lines
 from tamis.streams.source import BytesSource, Source
 from tamis.streams.stream import Batch, Stream, join_batches
 from tamis.streams.tables import ParquetTable, SchemaTable, Table, split_markers

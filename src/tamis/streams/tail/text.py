@@ -12,9 +12,8 @@ from typing import Any, NoReturn
 
 from tamis._validation import Mask
 from tamis.errors import StreamError
-from tamis.streams.converted import LONGEST_LINE
 from tamis.streams.csv_table import CSVTable
-from tamis.streams.quotes import UnclosedQuote, row_ends
+from tamis.streams.dialect import LONGEST_LINE, UnclosedQuote, row_ends
 from tamis.streams.tail.file import WINDOW, FollowedFile, digest, has_windows, names_of_columns, unreadable
 
 _BLOCK = 1 << 20

@@ -288,10 +288,10 @@ def growth(curve: Array, blocks: Array) -> Floats:
     """
     R, B = curve[-_LEVELS_OF_GROWTH:], blocks[-_LEVELS_OF_GROWTH:]
     place = np.arange(len(B)) - np.average(np.arange(len(B)), weights=B)
-    return np.asarray((B * place) @ np.log2(np.maximum(R, 1e-300)) / max(B @ place**2, 1e-300))
+    return np.asarray((B * place) @ np.log2(np.maximum(R, 1e-300)) / max(float(B @ place**2), 1e-300))
 
 
-def extrapolation(s: Array, b: Array) -> Floats:
+def extrapolation(s: Array, b: Array | float) -> Floats:
     """Return (10a): the factor of a variance from b blocks that grows by 2^s with each doubling, 1 or more.
 
     Examples

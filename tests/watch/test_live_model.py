@@ -167,3 +167,17 @@ def test_frames_are_those_that_were_given():
         assert back[name].astype(object).where(back[name].notna(), None).tolist() == (
             frame[name].astype(object).where(frame[name].notna(), None).tolist()
         )
+
+
+def test_other_columns_of_a_frame_with_text_are_named() -> None:
+    frame = pd.DataFrame({"heat": [1.0, 2.0] * 20, "place": ["in", "out"] * 20})
+    watch = Watch(lambda rows: (rows["heat"] > 1.0).astype(float))
+    watch.update(frame, y=[0, 1] * 20)
+    for other, message in (
+        (frame[["place", "heat"]], "Feature names must be in the same order"),
+        (frame.drop(columns="heat"), "yet now missing: 'heat'"),
+        (frame.assign(state="on"), "unseen at fit time: 'state'"),
+        (frame.assign(heat="hot"), "Column 'heat' has text, but had numbers"),
+    ):
+        with pytest.raises(DataError, match=message):
+            watch.update(other, y=[0, 1] * 20)

@@ -566,7 +566,7 @@ def check_columns(
         If so.
     """
     if names is not None and known is not None and names != known:
-        raise DataError(_what_differs(names, known))
+        raise DataError(describe_differences(names, known))
     if X.shape[1] != n_features:
         raise DataError(
             f"X has {X.shape[1]} features, but {estimator} is expecting {n_features} features as input."
@@ -609,7 +609,8 @@ def top_mask(scores: Floats, n_selected: int) -> Mask:
     return mask
 
 
-def _what_differs(names: list[str], known: list[str]) -> str:
+def describe_differences(names: list[str], known: list[str]) -> str:
+    """Return the message that the columns of a frame differ from those of the first rows."""
     head = "The feature names should match those that were passed during fit."
     new, gone = [n for n in names if n not in set(known)], [n for n in known if n not in set(names)]
     if not new and not gone and len(names) == len(known):

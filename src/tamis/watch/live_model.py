@@ -15,6 +15,7 @@ import numpy as np
 from tamis._guard import ThreadSafe
 from tamis._validation import Array, Floats, as_rows, as_table, is_missing
 from tamis.base.categories import MAX_CATEGORIES, CategoryCodes, split_rows
+from tamis.base.rows import describe_differences
 from tamis.errors import DataError
 from tamis.importance.predictions import is_numeric
 
@@ -60,13 +61,15 @@ class ModelInput(ThreadSafe):
         Raises
         ------
         DataError
-            If a column of numbers has become text, or a value is neither.
+            If the columns are others, one of numbers has become text, or a value is neither.
         """
         table = as_table(X)
         found = [] if table is None else table.categorical
         is_signed = getattr(getattr(model, "metadata", None), "signature", None) is not None
         if table is None or not (found or self.categories or is_signed):
             return self, *as_rows(X)
+        if self.names and table.own_names != self.names:
+            raise DataError(describe_differences(table.texts, [*map(str, self.names)]))
         if self.names and (new := sorted(set(found) - set(self.categories))):
             raise DataError(
                 f"Column {table.own_names[new[0]]!r} has text, but had numbers in the first rows: convert it."

@@ -204,6 +204,20 @@ def test_predicted_labels_that_are_numbers(
     assert document_of_labels["performance"]["auc"] is None
 
 
+@pytest.mark.parametrize("command", ["watch", "retire"])
+def test_predictions_reveal_the_label_by_right(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = np.random.default_rng(1).integers(0, 2, size=1200)
+    path = tmp_path / "log.csv"
+    lines = [f"{i % 7},{one},{2 * one},{('no', 'yes')[one]}" for i, one in enumerate(state)]
+    path.write_text("\n".join(["a,score,leak,default", *lines]) + "\n", encoding="utf-8")
+    assert main([command, str(path), "--label", "default", "--prediction", "score"]) == 0
+    notes = capsys.readouterr().err
+    assert "leak alone predicts" in notes
+    assert "score alone" not in notes
+
+
 def test_a_rule_of_an_unknown_measure_is_a_misuse(log: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["watch", log, "--label", "default", "--prediction", "score", "--rule", "f1 < 0.5"]
     assert main(words) == 2

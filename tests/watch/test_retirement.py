@@ -109,6 +109,9 @@ def test_the_command_reads_the_log_of_watch(tmp_path, capsys):
         found = json.loads(capsys.readouterr().out)
         assert sorted(found["columns"]) == ["d", "e"]
         assert found["saving"] == 3.0
+    (tmp_path / "prices.csv").write_text("d,2\ne,1\nd,3\n", encoding="utf-8")
+    assert main(["retire", *words, "--prices", str(tmp_path / "prices.csv")]) == 2
+    assert "two prices of d" in capsys.readouterr().err
     (tmp_path / "prices.csv").write_text("age,2\n", encoding="utf-8")
     assert main(["retire", *words, "--prices", str(tmp_path / "prices.csv")]) == 2
     assert "--prices names age, which is not a column" in capsys.readouterr().err

@@ -132,7 +132,7 @@ class ReadingOptions:
         clock : sequence of str
             Columns of times that are not features.
         **how
-            Of :func:`~tamis.streams.profile.profile_table`: `classes`, `max_texts`, `grows`.
+            Of :func:`~tamis.streams.profile.profile_table`: `classes`, `max_texts`, `grows`, `predictions`.
         """
         profile = self.profile(table, clock, **how)
         if profile.whole and profile.n_rows == 0:

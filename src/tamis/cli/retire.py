@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -67,7 +68,6 @@ def retire(
     costs = None if prices is None else _read_prices(prices)
     output = Output(as_json, quiet, report, {})
     output.check([*reading.inputs, *([] if prices is None else [prices])], force)
-    reading.keep = [*(reading.keep or []), prediction]
     found = _retirement(reading, prediction, costs, task, most, level, quiet=quiet)
     output.finish(found, title=f"Columns of {Path(str(reading.file)).name}")
 
@@ -80,7 +80,7 @@ def _retirement(
 
     from tamis.watch.retirement import retire as retire_columns
 
-    stream = reading.open(classes=task == "classification", quiet=quiet)
+    stream = reading.open(classes=task == "classification", quiet=quiet, predictions=[prediction])
     parts = list(stream.batches(1000))
     if not parts:
         raise DataError(f"{reading.file!r} has no rows: add rows below its header, or name another file.")
@@ -103,9 +103,9 @@ def _read_prices(path: str) -> dict[str, float]:
         raise MisuseError(f"--prices {path} cannot be read: name a JSON or CSV file of prices.") from None
     try:
         found: Any = (
-            {line[0].strip(): line[1] for line in csv.reader(text.splitlines()) if len(line) > 1}
+            _unique((line[0].strip(), line[1]) for line in csv.reader(text.splitlines()) if len(line) > 1)
             if path.lower().endswith(".csv")
-            else json.loads(text)
+            else json.loads(text, object_pairs_hook=_unique)
         )
         found = found.get("prices", found) if isinstance(found, dict) else found
         values = {str(name): _price(price) for name, price in found.items()}
@@ -119,6 +119,16 @@ def _read_prices(path: str) -> dict[str, float]:
             f"--prices {path} must have prices of 0 or more, each in a line or member of its own."
         )
     return priced
+
+
+def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a dict of pairs, of which no two have a name in common."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise MisuseError(f"--prices has two prices of {name}: remove one.")
+        found[name] = value
+    return found
 
 
 def _price(text: Any) -> float | None:

@@ -86,12 +86,13 @@ def watch(
     rules, send = alerting.read_rules(), alerting.sender()
     output = Output(as_json, quiet, report, {"--alerts": alerts, "--checkpoint": checkpoint})
     output.check(reading.inputs, force)
-    reading.keep = [*(reading.keep or []), prediction]
     settings = {"task": task, "delay": delay, "half_life": half_life, "patience": patience}
     with alone(checkpoint, alerts):
         saved = saved_watch(checkpoint, settings | {"rules": [repr(rule) for rule in rules]})
         clock = () if time is None else (time,)
-        stream = reading.open(classes=task == "classification", quiet=quiet, clock=clock)
+        stream = reading.open(
+            classes=task == "classification", quiet=quiet, clock=clock, predictions=[prediction]
+        )
         saved.check_log(stream, str(reading.file))
         batches = stream.batches(batch_size, start=0 if saved.watched is None else saved.watched.n_rows_)
         first = next(batches, None)  # the categories of the stream are known from then on

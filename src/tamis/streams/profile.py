@@ -183,6 +183,7 @@ def profile_table(
     categorical: Sequence[str] = (),
     drop: Sequence[str] = (),
     keep: Sequence[str] = (),
+    predictions: Sequence[str] = (),
     missing: str = "keep",
     times: str = "parts",
     drop_unlabelled: bool = False,
@@ -201,6 +202,8 @@ def profile_table(
         As for :func:`tamis.open_file`.
     keep : list of str
         Columns, or patterns, that are never excluded.
+    predictions : list of str
+        Columns that are kept, and may reveal the label.
     classes : bool, default=True
         Whether the label must be a class, not a number.
     max_texts : int, optional
@@ -227,9 +230,12 @@ def profile_table(
         profile.label = names[find_column(label, names, path)]
     chosen = [
         {name for one in as_list(option, columns) for name in match_columns(one, names, path)}
-        for option, columns in {"categorical": categorical, "drop": drop, "keep": keep}.items()
-    ]
-    text, dropped, kept = chosen
+        for option, columns in {
+            "categorical": categorical, "drop": drop, "keep": keep, "predictions": predictions,
+        }.items()
+    ]  # fmt: skip
+    text, dropped, kept, predicted = chosen
+    kept |= predicted
     table.text, table.label = text | dropped, profile.label or ""
     head = table.head()
     if head is None:
@@ -254,7 +260,7 @@ def profile_table(
     _suggest_markers(profile, head, excluded | text | kept, codes)
     apart = excluded | text | {problem.value for problem in profile.problems}
     _check_missing(profile, head, apart, missing)
-    _note_leaks(profile, head, excluded, codes)
+    _note_leaks(profile, head, excluded | predicted, codes)
     _add_notes(profile, excluded)
     return profile
 

@@ -181,7 +181,7 @@ def here(tmp_path, monkeypatch):
         ("run.tamis", ["run", "a.csv", *HOW, "--checkpoint", "run.tamis"]),
         ("results", ["run", "a.csv", *HOW, "--out", "results"]),
         ("run.tamis", ["follow", "a.csv", *HOW, "--idle", "0", "--checkpoint", "run.tamis"]),
-        ("told.jsonl", ["follow", "a.csv", *HOW, "--idle", "0", "--out", "told.jsonl"]),
+        ("steps.jsonl", ["follow", "a.csv", *HOW, "--idle", "0", "--out", "steps.jsonl"]),
         ("bad.jsonl", ["follow", "a.csv", *HOW, "--idle", "0", "--dead-letters", "bad.jsonl"]),
     ],
 )

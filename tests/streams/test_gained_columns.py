@@ -1,6 +1,7 @@
 """Files whose later rows name other columns: appended, absent, back again, in another order; the model goes on."""
 
 import json
+import random
 import warnings
 
 import numpy as np
@@ -21,9 +22,10 @@ from tamis import (
     open_file,
     prequential,
 )
+from tamis.cli import main
 from tamis.errors import StreamError
 from tamis.streams import follow_files
-from tests.streams.test_tail import Told, settled
+from tests.streams.test_tail import Recorder, run_killed, settled
 
 N = 1200
 
@@ -188,7 +190,7 @@ def test_a_resumed_run_leaves_the_same_bytes(tmp_path, kind, selector, learner):
         stream = follow(path, dead_letters=folder / "bad.jsonl", **how)
         prequential(
             stream, *models, batch_size=30, keep_steps=40, frozen_after=100, checkpoint=folder / "run.tamis",
-            checkpoint_every=1, on_step=Told(folder / "told.jsonl", stream),
+            checkpoint_every=1, on_step=Recorder(folder / "steps.jsonl", stream),
         )  # fmt: skip
 
     for folder in folders:
@@ -197,10 +199,61 @@ def test_a_resumed_run_leaves_the_same_bytes(tmp_path, kind, selector, learner):
         write(tmp_path / "parts", kind, made[start : start + 97], start)
         run(folders[0])
     run(folders[1])
-    assert (folders[0] / "told.jsonl").read_bytes() == (folders[1] / "told.jsonl").read_bytes()
+    assert (folders[0] / "steps.jsonl").read_bytes() == (folders[1] / "steps.jsonl").read_bytes()
     found, expected = (settled(folder / "run.tamis") for folder in folders)
     assert [name for name in expected if found.get(name) != expected[name]] == []
     assert tamis.load(folders[1] / "run.tamis")["run"]["names"] == ["a", "b", "heat", "colour"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "labels"), [("csv", ["state"]), ("jsonl", ["state", "wet"]), ("parquet", ["wet", "state"])]
+)
+def test_follow_is_killed_while_columns_come_and_go(tmp_path, kind, labels):
+    rng, chance = np.random.default_rng(1), random.Random(len(labels))
+    made = [{**row, "wet": int(row["b"] + rng.normal() > 0)} for row in rows()]
+    (tmp_path / "parts").mkdir()
+    source = tmp_path / "parts" / ("a.jsonl" if kind == "jsonl" else f"*.{kind}")
+    named = [word for label in labels for word in ("--label", label)]
+
+    def run(folder, idle=0.0):
+        words = [
+            *named,
+            *(["--drop", "wet"] if len(labels) == 1 else []),
+            "--selector",
+            "fires",
+            "--select",
+            "1",
+        ]
+        place = tmp_path / folder
+        place.mkdir(exist_ok=True)
+        assert main([
+            "follow", str(source), *words, "--batch-size", "30", "--every", "100", "--baselines", "none", "--quiet",
+            "--idle", str(idle), "--checkpoint", str(place / "run.tamis"), "--checkpoint-seconds", "0.05",
+            "--out", str(place / "steps.jsonl"),
+        ]) == 0  # fmt: skip
+
+    def turns():
+        for start in range(0, N, 150):
+            write(tmp_path / "parts", kind, made[start : start + 150], start)
+            if start == 0:
+                run("warm")  # compiles before anything is forked
+            yield
+
+    killed, reached = run_killed(
+        lambda: run("killed", 5.0), turns(), tmp_path / "killed" / "run.tamis", chance
+    )
+    run("killed")
+    run("whole")
+    assert killed >= 6
+    assert len(reached) > 1
+    found = (tmp_path / "killed" / "steps.jsonl").read_text()
+    assert found == (tmp_path / "whole" / "steps.jsonl").read_text()
+    events = [json.loads(line) for line in found.splitlines()]
+    assert [one["appended"] for one in events if one["event"] == "columns"] == [["heat"], ["colour"]]
+    assert events[-1]["n_seen"] == N
+    entered = {one.get("label", "state"): one["entered"] for one in events if one["event"] == "selection"}
+    assert entered == ({"state": ["heat"]} if len(labels) == 1 else {"state": ["heat"], "wet": ["b"]})
 
 
 def test_rows_that_wait_for_their_label_gain_columns(tmp_path):

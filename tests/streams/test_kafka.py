@@ -6,11 +6,9 @@ import json
 import os
 import random
 import shutil
-import signal
 import socket
 import subprocess
 import sys
-import time
 from importlib.resources import as_file, files
 
 import numpy as np
@@ -326,12 +324,12 @@ def test_the_command(broker, tmp_path, capfd, monkeypatch):
     line = [
         "follow", f"kafka://{broker.address}/{of_rows}", "--labels", of_labels, "--label-key", "id", "--label", "state",
         "--selector", "fires", "--select", "1", "--batch-size", "50", "--baselines", "none", "-q", "--idle", "0",
-        "--checkpoint", "run.tamis", "--out", "told.jsonl", "--client-config", "client.properties",
+        "--checkpoint", "run.tamis", "--out", "steps.jsonl", "--client-config", "client.properties",
     ]  # fmt: skip
     assert main(line) == 0
     broker.send(of_labels, labels[700:])
     assert main(line) == 0
-    told = (tmp_path / "told.jsonl").read_text().splitlines()
+    told = (tmp_path / "steps.jsonl").read_text().splitlines()
     assert json.loads(told[-1])["n_seen"] == 1200
     assert [json.loads(one)["entered"] for one in told if '"selection"' in one][-1] == ["pressure"]
     capfd.readouterr()
@@ -346,7 +344,7 @@ def test_the_command(broker, tmp_path, capfd, monkeypatch):
 
 
 def run_on(broker, of_rows, of_labels, folder, **how):
-    from tests.streams.test_tail import Told
+    from tests.streams.test_tail import Recorder
 
     stream = follow(
         broker,
@@ -359,13 +357,13 @@ def run_on(broker, of_rows, of_labels, folder, **how):
     )
     return prequential(
         stream, FIRES(1), batch_size=10, baselines="none", auc=False, keep_steps=40,
-        checkpoint=folder / "run.tamis", checkpoint_every=3, on_step=Told(folder / "told.jsonl", stream),
+        checkpoint=folder / "run.tamis", checkpoint_every=3, on_step=Recorder(folder / "steps.jsonl", stream),
     )  # fmt: skip
 
 
 @pytest.mark.hypothesis
 def test_killed_at_any_moment_nothing_is_lost_and_nothing_twice(broker, tmp_path, is_search):
-    from tests.streams.test_tail import in_a_child, settled
+    from tests.streams.test_tail import run_killed, settled
 
     n_kills = 80 if is_search else 10
     chance = random.Random(n_kills)
@@ -384,33 +382,69 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_twice(broker, tmp_path
     run_on(broker, of_warm, labels_of_warm, tmp_path / "whole")  # compiles before anything is forked
     for file in (tmp_path / "whole").iterdir():
         file.unlink()
-    n_rows = n_labels = n_turns = killed = 0
-    reached = set()
-    checkpoint = tmp_path / "killed" / "run.tamis"
-    while n_rows < len(features):
-        more = features[n_rows : n_rows + chance.randrange(40, 140)]
-        n_rows += len(more)
-        known = [one for one in labels[n_labels:] if n_rows == len(features) or one[0] < more[-1][0]]
-        n_labels += len(known)
-        broker.send(of_rows, more).send(of_labels, known)
-        n_turns += 1
-        before = checkpoint.read_bytes() if checkpoint.exists() else b""
-        pid = in_a_child(lambda: run_on(broker, of_rows, of_labels, tmp_path / "killed", idle=5))
-        time.sleep(chance.uniform(0.02, 0.3))
-        since = time.monotonic()
-        while n_turns % 2 == 0 and time.monotonic() - since < 30:
-            if checkpoint.exists() and checkpoint.read_bytes() != before:
-                break
-            time.sleep(0.01)
-        os.kill(pid, signal.SIGKILL)
-        killed += os.WIFSIGNALED(os.waitpid(pid, 0)[1])
-        if checkpoint.exists():
-            reached.add(tamis.load(checkpoint)["run"]["n_seen"])
+
+    def turns():
+        n_rows = n_labels = 0
+        while n_rows < len(features):
+            more = features[n_rows : n_rows + chance.randrange(40, 140)]
+            n_rows += len(more)
+            known = [one for one in labels[n_labels:] if n_rows == len(features) or one[0] < more[-1][0]]
+            n_labels += len(known)
+            broker.send(of_rows, more).send(of_labels, known)
+            yield
+
+    killed, reached = run_killed(
+        lambda: run_on(broker, of_rows, of_labels, tmp_path / "killed", idle=5),
+        turns(), tmp_path / "killed" / "run.tamis", chance,
+    )  # fmt: skip
     run_on(broker, of_rows, of_labels, tmp_path / "killed")
     run_on(broker, of_rows, of_labels, tmp_path / "whole")
     assert killed >= n_kills
     assert len(reached) > 1  # it resumed from checkpoints, not from the beginning
-    for name in ("told.jsonl", "bad.jsonl"):
+    for name in ("steps.jsonl", "bad.jsonl"):
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     found, expected = (settled(tmp_path / name / "run.tamis") for name in ("killed", "whole"))
     assert [name for name in found.keys() | expected.keys() if found[name] != expected[name]] == []
+
+
+@pytest.mark.slow
+def test_messages_name_other_columns_also_when_the_run_is_killed(broker, tmp_path):
+    from tests.streams.test_gained_columns import rows
+    from tests.streams.test_tail import Recorder, run_killed, settled
+
+    topic, made, chance = broker.topic(2), rows(), random.Random(0)
+
+    def run(folder, **how):
+        stream = follow(broker, topic, dead_letters=tmp_path / folder / "bad.jsonl", **how)
+        return prequential(
+            stream, FIRES(1), batch_size=30, keep_steps=40, auc=False, baselines="none", checkpoint_every=2,
+            checkpoint=tmp_path / folder / "run.tamis", on_step=Recorder(tmp_path / folder / "steps.jsonl", stream),
+        )  # fmt: skip
+
+    for name in ("killed", "whole"):
+        (tmp_path / name).mkdir()
+
+    def turns():
+        for start in range(0, len(made), 200):
+            part = made[start : start + 200]
+            broker.send(topic, [(1000 * (start + i), str(start + i), row) for i, row in enumerate(part)])
+            if start == 0:  # compiles before anything is forked
+                run("whole")
+                for file in (tmp_path / "whole").iterdir():
+                    file.unlink()
+            yield
+
+    killed, reached = run_killed(
+        lambda: run("killed", idle=5), turns(), tmp_path / "killed" / "run.tamis", chance
+    )
+    run("killed")
+    result = run("whole")
+    assert killed >= 5
+    assert len(reached) > 1
+    assert result.feature_names == ["a", "b", "heat", "colour"]
+    assert result.selected() == ["heat"]
+    written = [(tmp_path / name / "steps.jsonl").read_bytes() for name in ("killed", "whole")]
+    assert written[0] == written[1]
+    assert b'"appended": ["heat"]' in written[0]
+    found, expected = (settled(tmp_path / name / "run.tamis") for name in ("killed", "whole"))
+    assert [name for name in expected if found.get(name) != expected[name]] == []

@@ -589,7 +589,7 @@ def test_labels_that_are_numbers_find_their_rows(tmp_path):
     assert batches(stream, 3) == [([[1.0], [3.0], [2.0]], [1, 0, 0])]
 
 
-class Told:
+class Recorder:
     """Writes a line for each step."""
 
     def __init__(self, path, stream):
@@ -612,7 +612,7 @@ def run_on(source, folder, **how):
     stream = follow(source, dead_letters=folder / "bad.jsonl", **keyed, **how)
     return prequential(
         stream, FIRES(1), batch_size=10, baselines="none", auc=False, keep_steps=40,
-        checkpoint=folder / "run.tamis", checkpoint_every=3, on_step=Told(folder / "told.jsonl", stream),
+        checkpoint=folder / "run.tamis", checkpoint_every=3, on_step=Recorder(folder / "steps.jsonl", stream),
     )  # fmt: skip
 
 
@@ -625,6 +625,25 @@ def in_a_child(work):
         finally:
             os._exit(0)
     return pid
+
+
+def run_killed(work, turns, checkpoint, chance):
+    """Run `work` in a child for each turn of arriving rows, and kill it; return how often, and the rows reached."""
+    killed, reached = 0, set()
+    for turn, _ in enumerate(turns):
+        before = checkpoint.read_bytes() if checkpoint.exists() else b""
+        pid = in_a_child(work)
+        time.sleep(chance.uniform(0.02, 0.3))
+        since = time.monotonic()  # every other child saves once, however slow the machine is
+        while turn % 2 and time.monotonic() - since < 30:
+            if checkpoint.exists() and checkpoint.read_bytes() != before:
+                break
+            time.sleep(0.01)
+        os.kill(pid, signal.SIGKILL)
+        killed += os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+        if checkpoint.exists():
+            reached.add(tamis.load(checkpoint)["run"]["n_seen"])
+    return killed, reached
 
 
 @pytest.mark.slow
@@ -647,42 +666,38 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_twice(tmp_path, kind, 
     run_on(tmp_path / "warm.csv", tmp_path / "whole")  # compiles before anything is forked
     for file in (tmp_path / "whole").iterdir():
         file.unlink()
-    given, n_parts, killed, reached = 0, 0, 0, set()
-    while given < len(made):
-        more = made[given : given + chance.randrange(40, 180)]
-        given += len(more)
-        n_parts += 1
-        if grows:
-            text = "".join([KEYED if kind == "late" else HEADER] * (n_parts == 1) + more)
-            held = chance.randrange(1, 9)
-            with source.open("a") as file:
-                file.write(text[:-held])
-        elif kind == "parts":
-            write(source / f"{n_parts:04d}.csv", more)
-        else:
-            _parquet(source / f"{n_parts:04d}.parquet", more, 30)
-        checkpoint = tmp_path / "killed" / "run.tamis"
-        before = checkpoint.read_bytes() if checkpoint.exists() else b""
-        pid = in_a_child(lambda: run_on(source, tmp_path / "killed", idle=0.3))
-        time.sleep(chance.uniform(0.02, 0.3))
-        since = time.monotonic()  # every other child saves once, however slow the machine is
-        while n_parts % 2 == 0 and time.monotonic() - since < 30:
-            if checkpoint.exists() and checkpoint.read_bytes() != before:
-                break
-            time.sleep(0.01)
-        os.kill(pid, signal.SIGKILL)
-        _, status = os.waitpid(pid, 0)
-        killed += os.WIFSIGNALED(status)
-        if checkpoint.exists():
-            reached.add(tamis.load(checkpoint)["run"]["n_seen"])
-        if grows:
-            with source.open("a") as file:
-                file.write(text[-held:])
+
+    def turns():
+        given = n_parts = 0
+        while given < len(made):
+            more = made[given : given + chance.randrange(40, 180)]
+            given += len(more)
+            n_parts += 1
+            if grows:
+                text = "".join([KEYED if kind == "late" else HEADER] * (n_parts == 1) + more)
+                held = chance.randrange(1, 9)
+                with source.open("a") as file:
+                    file.write(text[:-held])
+            elif kind == "parts":
+                write(source / f"{n_parts:04d}.csv", more)
+            else:
+                _parquet(source / f"{n_parts:04d}.parquet", more, 30)
+            yield
+            if grows:
+                with source.open("a") as file:
+                    file.write(text[-held:])
+
+    killed, reached = run_killed(
+        lambda: run_on(source, tmp_path / "killed", idle=0.3),
+        turns(),
+        tmp_path / "killed" / "run.tamis",
+        chance,
+    )
     run_on(source, tmp_path / "killed")
     run_on(source, tmp_path / "whole")
     assert killed >= n_kills
     assert len(reached) > 1  # it went on from checkpoints, not from the beginning
-    for name in ("told.jsonl", "bad.jsonl"):
+    for name in ("steps.jsonl", "bad.jsonl"):
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     found, expected = (settled(tmp_path / folder / "run.tamis") for folder in ("killed", "whole"))
     assert found.keys() == expected.keys()
@@ -696,7 +711,9 @@ def test_a_full_disk_is_told_and_the_checkpoint_stays(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (200, resource.RLIM_INFINITY))
         stream = follow(path)
         try:
-            prequential(stream, FisherScore(1), batch_size=10, on_step=Told(tmp_path / "told.jsonl", stream))
+            prequential(
+                stream, FisherScore(1), batch_size=10, on_step=Recorder(tmp_path / "steps.jsonl", stream)
+            )
         except CheckpointError as error:
             resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
             (tmp_path / "error").write_text(str(error))

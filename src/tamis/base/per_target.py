@@ -21,12 +21,13 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._atomic import atomic, atomically
 from tamis._guard import ThreadSafe
 from tamis._shapes import state_error
-from tamis._validation.arrays import Array, Floats, Mask, as_weights, reject_masked
+from tamis._validation.arrays import Array, Floats, Ints, Mask, as_weights, reject_masked
 from tamis._validation.labels import as_column
 from tamis._validation.parameters import Kind, check_parameters, parameters
 from tamis._validation.rows import as_rows, has_rows
 from tamis._validation.table import as_table
 from tamis._validation.values import short_repr
+from tamis.base.changing_columns import ChangingColumns
 from tamis.base.rows import RowSelector, feature_names
 from tamis.base.selector_mixin import SelectorMixin
 from tamis.errors import DataError
@@ -124,7 +125,7 @@ def of_target(name: str) -> Iterator[None]:
 
 
 @dataclass(eq=False, repr=False)
-class PerTarget(SelectorMixin, SeveralTargets):
+class PerTarget(SelectorMixin, ChangingColumns, SeveralTargets):
     """Selects features for several targets at once with any row selector: for each target, and for all.
 
     Parameters
@@ -309,50 +310,13 @@ class PerTarget(SelectorMixin, SeveralTargets):
                 selector.partial_fit(X, column, None if classes is None else classes[at], sample_weight)
         self.selectors_, self.targets_ = selectors, names
 
-    @atomic
-    def widen(self, n_features: int) -> Self:
-        """Append features, if the selector supports it; they count as 0 in all rows so far.
-
-        Parameters
-        ----------
-        n_features : int
-            At least the current number of features.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            As :meth:`tamis.base.RowSelector.widen`.
-        """
-        check_is_fitted(self)
+    def _append_columns(self, n_features: int) -> None:
         for one in self.selectors_:
             one.widen(n_features)
-        return self
 
-    @atomic
-    def forget_columns(self, columns: Any) -> Self:
-        """Reset some features, if the selector supports it; they then count as 0 in all rows so far.
-
-        Parameters
-        ----------
-        columns : array-like of int
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            As :meth:`tamis.base.RowSelector.forget_columns`.
-        """
-        check_is_fitted(self)
+    def _reset_columns(self, columns: Ints) -> None:
         for one in self.selectors_:
             one.forget_columns(columns)
-        return self
 
     @available_if(lambda self: hasattr(self.selector, "merge"))  # type: ignore[untyped-decorator]
     @atomic

@@ -15,17 +15,15 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._atomic import LARGEST_PART, atomic, atomically, parts
-from tamis._guard import ThreadSafe
+from tamis._atomic import LARGEST_PART, atomically, parts
 from tamis._validation.arrays import (
     Array,
     Floats,
     Indices,
+    Ints,
     Mask,
     Rows,
     as_weights,
-    check_width,
-    existing_columns,
     fill_masked,
 )
 from tamis._validation.labels import as_classes, as_column, encode_labels
@@ -42,6 +40,7 @@ from tamis._validation.parameters import (
 from tamis._validation.rows import has_rows, reject_nonfinite
 from tamis._validation.table import as_table
 from tamis._validation.values import check_number, is_integer
+from tamis.base.changing_columns import ChangingColumns
 from tamis.base.column_terms import ColumnTerms
 from tamis.base.declarations import Claims, Inputs
 from tamis.base.numeric_target import N_LEVELS, TargetLevels
@@ -52,7 +51,7 @@ from tamis.base.selector_mixin import SelectorMixin
 from tamis.errors import DataError
 
 
-class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class RowSelector(ChangingColumns, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Selects features while rows arrive in batches.
 
     A subclass is a dataclass of its parameters, or stores them in its constructor, and implements three hooks:
@@ -215,63 +214,17 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         """
         return self._fit_atomic(X, y, classes, sample_weight, forget=False) if has_rows(X) else self
 
-    @atomic
-    def widen(self, n_features: int) -> Self:
-        """Append features, if the method supports it; they count as 0 in all rows so far.
-
-        For CSR rows whose number of columns is not known in advance. For columns with names, see
-        :class:`tamis.pipeline.by_name.ByName`.
-
-        Parameters
-        ----------
-        n_features : int
-            At least the current number of features.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If the method cannot grow, `n_features` is too small, the columns have names, or the method has learned from
-            dense rows and cannot grow after that.
-        """
-        _ = self.warming_up_  # raises if not fitted
-        width = check_width(n_features, self.n_features_in_, feature_names(self), "selector")
+    def _append_columns(self, n_features: int) -> None:
         if not can_widen(self):
             raise ValueError(f"{type(self).__name__} has a fixed number of columns: create a new one.")
-        self._widen(width)
-        RowSelector._state_spec.extend(self, "j", width)
-        return self
+        self._widen(n_features)
+        RowSelector._state_spec.extend(self, "j", n_features)
 
-    @atomic
-    def forget_columns(self, columns: Any) -> Self:
-        """Reset some features, if the method supports it; they then count as 0 in all rows so far.
-
-        Their columns can then be reused; :class:`tamis.pipeline.by_name.ByName` does so with a `budget`.
-
-        Parameters
-        ----------
-        columns : array-like of int
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If the method cannot reset features, a column does not exist, or the method has learned from dense rows and
-            cannot reset features after that.
-        """
-        _ = self.warming_up_  # raises if not fitted
-        places = existing_columns(columns, self.n_features_in_)
+    def _reset_columns(self, columns: Ints) -> None:
         if not can_forget_columns(self):
             raise ValueError(f"{type(self).__name__} cannot forget single columns: create a new one.")
-        self._forget_columns(places)
-        RowSelector._state_spec.reset(self, "j", places)
-        return self
+        self._forget_columns(columns)
+        RowSelector._state_spec.reset(self, "j", columns)
 
     def check_state(self) -> None:
         """Raise if a loaded selector is inconsistent: a label twice, or no classes.

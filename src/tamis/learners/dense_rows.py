@@ -9,16 +9,15 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, is_regressor
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.validation import check_is_fitted
 
-from tamis._atomic import LARGEST_PART, atomic, atomically, parts
+from tamis._atomic import LARGEST_PART, atomically, parts
 from tamis._docstrings import fill_docstring
-from tamis._guard import ThreadSafe
 from tamis._kernels import njit
-from tamis._validation.arrays import Array, Floats, Ints, check_width, existing_columns
+from tamis._validation.arrays import Array, Floats, Ints
 from tamis._validation.labels import as_classes, as_column, encode_labels
 from tamis._validation.parameters import COLUMNS, check_parameters, integer, parameters
 from tamis._validation.rows import as_rows, has_rows, reject_nonfinite, validated
+from tamis.base.changing_columns import ChangingColumns
 from tamis.base.declarations import Claims
 from tamis.errors import DataError
 
@@ -107,7 +106,7 @@ class Wrapper(FittedColumns):
         return tags
 
 
-class DenseRowClassifier(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class DenseRowClassifier(ChangingColumns, FittedColumns, ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Learns from rows in order; NaN is a missing value, labels may be of any type, and new labels may appear.
 
     A subclass implements two hooks: `_initialize` checks parameters and allocates the state for the classes that were
@@ -133,6 +132,7 @@ class DenseRowClassifier(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimat
     # Whether it accepts sparse rows, and learns in time proportional to their stored values.
     claims = Claims(equals_rows="exactly")
 
+    _noun = "learner"
     _shapes = "n_seen_ in [0, 2**62)  classes_ fixed  feature_names_in_? fixed"
     classes_: Array
 
@@ -159,50 +159,11 @@ class DenseRowClassifier(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimat
             raise ValueError(f"{type(self).__name__} has a fixed number of columns: create a new one.")
         getattr(self._state_spec, how)(self, "j", columns)
 
-    @atomic
-    def widen(self, n_features: int) -> Self:
-        """Append features, if the method supports it; they count as missing (or 0) in all rows so far.
+    def _append_columns(self, n_features: int) -> None:
+        self._change_columns("extend", n_features)
 
-        They count as 0 for a method that rejects missing values. For features with names, see :class:`tamis.ByName`.
-
-        Parameters
-        ----------
-        n_features : int
-            At least the current number of features.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If the method cannot grow, `n_features` is too small, or the columns have names.
-        """
-        check_is_fitted(self)
-        self._change_columns("extend", check_width(n_features, self.n_features_in_, self._names(), "learner"))
-        return self
-
-    @atomic
-    def forget_columns(self, columns: Any) -> Self:
-        """Reset some features, if the method supports it, so that their columns can be reused; see :meth:`widen`.
-
-        Parameters
-        ----------
-        columns : array-like of int
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If the method cannot reset these features, or a column does not exist.
-        """
-        check_is_fitted(self)
-        self._change_columns("reset", existing_columns(columns, self.n_features_in_))
-        return self
+    def _reset_columns(self, columns: Ints) -> None:
+        self._change_columns("reset", columns)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Reset the model, then learn from the rows in order.

@@ -19,14 +19,15 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._atomic import atomic, atomically, deliver_signals
+from tamis._atomic import atomically, deliver_signals
 from tamis._guard import ThreadSafe, locked_and_validated
 from tamis._shapes import state_error
-from tamis._validation.arrays import Array, Floats, Indices, Mask, Rows
+from tamis._validation.arrays import Array, Floats, Indices, Ints, Mask, Rows
 from tamis._validation.labels import as_classes, as_column, encode_labels
 from tamis._validation.parameters import check_parameters, name_or, parameter, with_methods
 from tamis._validation.rows import as_rows, has_rows, reject_nonfinite
 from tamis._validation.values import short_repr
+from tamis.base.changing_columns import ChangingColumns
 from tamis.base.rows import check_columns
 from tamis.catalog import find_learner
 from tamis.drift import DETECTOR, DriftDetector, new_detector
@@ -39,7 +40,7 @@ _MIN_ROWS = 30  # rows before the errors of a classifier are informative
 
 
 @dataclass(repr=False, eq=False)
-class ResetOnDrift(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ResetOnDrift(ChangingColumns, FittedColumns, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that is replaced by a new one when a drift detector signals an increase of its errors.
 
     Parameters
@@ -86,6 +87,7 @@ class ResetOnDrift(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimator):  
     """
 
     _shapes = "classes_ (*) labels"
+    _noun = "learner"
 
     estimator: Any = parameter(
         name_or("a learner", find_learner, with_methods("a classifier with partial_fit", "partial_fit")),
@@ -169,46 +171,13 @@ class ResetOnDrift(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimator):  
                 self.estimator_, self.background_, self._age = self.new_estimator(), None, 0
         self._learn(X, labels, columns)
 
-    def widen(self, n_features: int) -> Self:
-        """Append features, if the classifier supports it; see :meth:`DenseRowClassifier.widen`.
+    def _append_columns(self, n_features: int) -> None:
+        self._change_columns("widen", n_features)
 
-        Parameters
-        ----------
-        n_features : int
-            At least the current number of features.
+    def _reset_columns(self, columns: Ints) -> None:
+        self._change_columns("forget_columns", columns)
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If the classifier cannot grow.
-        """
-        return self._change_columns("widen", n_features)
-
-    def forget_columns(self, columns: Any) -> Self:
-        """Reset features, if the classifier supports it; see :meth:`DenseRowClassifier.forget_columns`.
-
-        Parameters
-        ----------
-        columns : array-like of int
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If the classifier cannot reset these features.
-        """
-        return self._change_columns("forget_columns", columns)
-
-    @atomic
-    def _change_columns(self, method: str, columns: Any) -> Self:
-        check_is_fitted(self)
+    def _change_columns(self, method: str, columns: Any) -> None:
         if self._names() is not None or not hasattr(self.estimator_, method):
             raise ValueError(
                 f"{type(self.estimator_).__name__} has a fixed number of columns: create a new one."
@@ -217,7 +186,6 @@ class ResetOnDrift(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimator):  
             if model is not None:
                 getattr(model, method)(columns)
         self.n_features_in_ = self.estimator_.n_features_in_
-        return self
 
     def _learn(self, X: Rows, y: Array, columns: Any = None) -> None:
         start = 0

@@ -18,23 +18,22 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._atomic import Attributes, atomic, atomically
-from tamis._guard import ThreadSafe
+from tamis._atomic import Attributes, atomically
 from tamis._shapes import state_error, without_columns
 from tamis._validation.arrays import (
     Array,
     Floats,
     Indices,
+    Ints,
     Mask,
     Rows,
     as_weights,
-    check_width,
     columns_of,
-    existing_columns,
 )
 from tamis._validation.labels import as_classes, as_column, as_target, encode_labels
 from tamis._validation.parameters import COLUMNS, GROUPS, SEED, Kind, check_parameters, integer, parameter
 from tamis._validation.rows import as_rows, has_rows, reject_nonfinite
+from tamis.base.changing_columns import ChangingColumns
 from tamis.base.column_terms import ColumnTerms
 from tamis.base.declarations import Claims
 from tamis.base.prices import PRICES
@@ -66,7 +65,7 @@ def _selects() -> Any:
 
 
 @dataclass(repr=False, eq=False)
-class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
+class Refit(ChangingColumns, Wrapper, BaseEstimator):  # type: ignore[misc]
     """An estimator without `partial_fit` as a stream learner: it is refitted on the last rows.
 
     Parameters
@@ -202,6 +201,7 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
     (['x0', 'x2'], 2.0, True)
     """
 
+    _noun = "learner"
     _shapes = """
         classes_? (k) labels  _is_numeric (=r)  _totals_? (k)  _totals_? (>r)  n_features_in_ in [1, 2**31)
         n_seen_ in [0, 2**62)  n_fits_ in [0, n_seen_]
@@ -513,30 +513,8 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
         self._detector_ = detector
         return drift
 
-    @atomic
-    def widen(self, n_features: int) -> Self:
-        """Append columns; they are used from the next fit on.
-
-        In the rows so far they count as missing, or as 0 if the estimator does not accept missing values or the rows
-        are sparse. For columns with names, see :class:`tamis.ByName`.
-
-        Parameters
-        ----------
-        n_features : int
-            At least the current number of columns.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If `n_features` is too small, the columns have names, or ``features="few"``.
-        """
-        check_is_fitted(self)
+    def _append_columns(self, n_features: int) -> None:
         self._reject_few()
-        n_features = check_width(n_features, self.n_features_in_, self._names(), "learner")
         absent, before = np.nan if self._accepts_nan else 0.0, self.n_features_in_
 
         def appended(X: Rows) -> Rows:
@@ -546,35 +524,15 @@ class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
 
         self._change_rows(appended, before)
         self.n_features_in_ = n_features
-        return self
 
-    @atomic
-    def forget_columns(self, columns: Any) -> Self:
-        """Remove the values of some columns, so that they can be reused, and refit without them; see :meth:`widen`.
-
-        Parameters
-        ----------
-        columns : array-like of int
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If ``features="few"``, or a column does not exist.
-        """
-        check_is_fitted(self)
+    def _reset_columns(self, columns: Ints) -> None:
         self._reject_few()
-        places = existing_columns(columns, self.n_features_in_)
         absent = np.nan if self._accepts_nan else 0.0
-        self._change_rows(lambda X: without_columns(X, places, absent), self.n_features_in_)
+        self._change_rows(lambda X: without_columns(X, columns, absent), self.n_features_in_)
         if self._fit_ is not None:
-            kept = np.setdiff1d(self.columns_, places)
+            kept = np.setdiff1d(self.columns_, columns)
             self._fit_ = self._new_fit(self._fit_.rows, kept)
             self._fit_.fit_once()
-        return self
 
     def _reject_few(self) -> None:
         if self._few_ is not None:

@@ -51,7 +51,25 @@ from tamis.base.selector_mixin import SelectorMixin
 from tamis.errors import DataError
 
 
-class RowSelector(ChangingColumns, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class _SelectorColumns(ChangingColumns):
+    """Appends and resets the columns of a selector by its hooks `_widen` and `_forget_columns`."""
+
+    def _append_columns(self, n_features: int) -> None:
+        selector: Any = self
+        if not can_widen(selector):
+            raise ValueError(f"{type(self).__name__} has a fixed number of columns: create a new one.")
+        selector._widen(n_features)
+        RowSelector._state_spec.extend(self, "j", n_features)
+
+    def _reset_columns(self, columns: Ints) -> None:
+        selector: Any = self
+        if not can_forget_columns(selector):
+            raise ValueError(f"{type(self).__name__} cannot forget single columns: create a new one.")
+        selector._forget_columns(columns)
+        RowSelector._state_spec.reset(self, "j", columns)
+
+
+class RowSelector(_SelectorColumns, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Selects features while rows arrive in batches.
 
     A subclass is a dataclass of its parameters, or stores them in its constructor, and implements three hooks:
@@ -213,18 +231,6 @@ class RowSelector(ChangingColumns, SelectorMixin, BaseEstimator):  # type: ignor
             If the rows, labels or weights are invalid.
         """
         return self._fit_atomic(X, y, classes, sample_weight, forget=False) if has_rows(X) else self
-
-    def _append_columns(self, n_features: int) -> None:
-        if not can_widen(self):
-            raise ValueError(f"{type(self).__name__} has a fixed number of columns: create a new one.")
-        self._widen(n_features)
-        RowSelector._state_spec.extend(self, "j", n_features)
-
-    def _reset_columns(self, columns: Ints) -> None:
-        if not can_forget_columns(self):
-            raise ValueError(f"{type(self).__name__} cannot forget single columns: create a new one.")
-        self._forget_columns(columns)
-        RowSelector._state_spec.reset(self, "j", columns)
 
     def check_state(self) -> None:
         """Raise if a loaded selector is inconsistent: a label twice, or no classes.

@@ -347,29 +347,30 @@ class FIRES(RowSelector):
         rows = float(weight.sum()) if len(weight) else float(len(y))
         keep = 1.0 if self.half_life is None else 0.5 ** (rows / self.half_life)
         near, columns = self._stored_columns(X, keep)
-        sums, fresh = self._deviations(X, near, columns, weight)
-        frame = self._frame()
+        sums = self._deviations(X, near, columns, weight)
         noise, offset, total = 0.0 if self.model == "logit" else 1.0, 0.0, 0.0
-        first = 1 if len(self._models.mu) == 1 else 0
+        n_models = len(self._models.mu)
+        first = 1 if n_models == 1 else 0
         if self.model == "gaussian":
-            (y, noise), first = self._standard_target(X, y, weight, keep, frame), -1
+            (y, noise), first = self._standard_target(X, y, weight, keep), -1
         elif self.model == "poisson":
             offset, noise, first = self._log_mean(y, weight, keep), 0.0, -1
         else:
             self._counts, total = _count(y, weight, keep, self._counts, len(self.classes_))
-        for k in range(len(self._models.mu)):
-            balance, rate = self._balance_and_rate(first + k, total)
-            done = self._models.step(
-                near, y, k, first + k, np.array(balance), weight,
-                link=_LINKS[self.model], noise=noise, offset=offset, newton=self.update == "assumed-density", rate=rate,
-                bounded=first < 0 and self.learning_rate is None, keep=keep, frame=frame,
-                sums=sums if fresh and frame and k == 0 else (_NOTHING, _NOTHING), columns=columns,
-            )  # fmt: skip
-            if not done:
-                self._refuse(X)
-        if fresh:
+        steps = [
+            (*balance, rate)
+            for balance, rate in (self._balance_and_rate(first + k, total) for k in range(n_models))
+        ]
+        done = self._models.learn(
+            near, y, first, np.array(steps), weight,
+            rows=rows, keep=keep, link=_LINKS[self.model], noise=noise, offset=offset,
+            newton=self.update == "assumed-density", bounded=first < 0 and self.learning_rate is None,
+            moments=self._moments, scaling=self.scaling, sums=sums or (_NOTHING, _NOTHING), columns=columns,
+        )  # fmt: skip
+        if not done:
+            self._refuse(X)
+        if sums is not None:
             self._moments.absorb(*sums, rows, keep, columns)
-        self._models.settle(rows, keep)
 
     @atomic
     @fill_docstring(MERGE_DOCS)
@@ -474,30 +475,23 @@ class FIRES(RowSelector):
 
     def _deviations(
         self, X: Rows, near: Rows, columns: Array | None, weight: Array
-    ) -> tuple[tuple[Array, Array], bool]:
-        """Return the arrays that sum the rows' deviations, and whether the moments have yet to be updated by them.
+    ) -> tuple[Array, Array] | None:
+        """Return the arrays that sum the rows' deviations; None if the moments need no update by them.
 
         Rows are scaled by the rows before their batch, which needs a single pass; the first batch is scaled by itself.
         """
         if not self._needs_moments:
-            return (_NOTHING, _NOTHING), False
+            return None
         if self._moments.weight == 0.0:
             if not self._moments.update(X, weight if len(weight) else None):
                 self._refuse(X)
-            return (_NOTHING, _NOTHING), False
+            return None
         sums = np.zeros(near.shape[1]), np.zeros(near.shape[1])
         # The step needs the same deviations anyway.
         in_step = isinstance(X, np.ndarray) and self.scaling is not None
         if not in_step and not self._moments.add(near, weight, *sums, columns):
             self._refuse(X)
-        return sums, True
-
-    def _frame(self) -> tuple[Array, Array] | None:
-        if self.scaling is None:
-            return None
-        centre, m2 = self._moments.mean, self._moments.m2
-        standard = self.scaling == "standard"
-        return centre, inverse_scale(m2, self._moments.weight) if standard else np.ones(len(centre))
+        return sums
 
     def _balance_and_rate(self, code: int, total: float) -> tuple[tuple[float, float], float]:
         """Return the weights of a row outside and inside a class of `total` rows, and the step.
@@ -519,16 +513,18 @@ class FIRES(RowSelector):
         step = min(max(_STEP_PER_FEATURE * self.n_features_in_, 1.0), _LONGEST_STEP)
         return balance, step / max(unevenness, 1.0)
 
-    def _standard_target(
-        self, X: Rows, y: Array, weight: Array, keep: float, frame: tuple[Array, Array] | None
-    ) -> tuple[Array, float]:
+    def _standard_target(self, X: Rows, y: Array, weight: Array, keep: float) -> tuple[Array, float]:
         """Return the target, and the variance of its noise, in units of its running standard deviation."""
         w = weight if len(weight) else np.ones(len(y))
         self._target = copy.copy(self._target)
         if not self._target.update(y[:, None], w, keep):
             raise DataError("The target y is too large to be squared: rescale it.")
         y = (y - self._target.mean[0]) * self._target.inverse_scale()[0]
-        centre, inverse = frame or (np.zeros(X.shape[1]), np.ones(X.shape[1]))
+        centre, inverse = np.zeros(X.shape[1]), np.ones(X.shape[1])
+        if self.scaling is not None:
+            centre = self._moments.mean
+        if self.scaling == "standard":
+            inverse = self._moments.inverse_scale()
         theta = self._models.mu[0] * inverse
         error = y - (X @ theta - centre @ theta + self._models.bias[0, 0])
         self._error = keep * self._error + np.array([w @ (error * error), w.sum()])

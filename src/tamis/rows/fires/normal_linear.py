@@ -14,6 +14,9 @@ import numpy as np
 from tamis._kernels import njit
 from tamis._validation import Array, Floats, Ints, Rows
 from tamis.rows.fires.likelihood import curvature, gradients, gradients_csr, slopes, targets
+from tamis.summaries.moments import RunningMoments, inverse_scale
+
+_SCALINGS = {None: 0, "center": 1, "standard": 2}
 
 # The kernels `_step`, `_step_stored` and `_step_wide` share the order of their arguments; each omits those that it
 # does not use:
@@ -232,7 +235,7 @@ def _gradient_step_outside(
     for part in range(columns.shape[0] + 1):
         stop = columns[part] if part < columns.shape[0] else mu.shape[0]
         for j in range(first, stop):
-            z = centre[j] * inverse[j] if centre.shape[0] else 0.0
+            z = centre[j] * inverse[j]
             deviation = prior + keep * (sigma[j] - prior)
             mu[j] = keep * mu[j] - g1 * z
             sigma[j] = max(deviation + g2 * deviation * z * z, 0.0)
@@ -256,14 +259,14 @@ def _step_wide(
     if total == 0.0:
         return True
     rate /= total
-    near_centre, near_inverse = np.zeros(J), np.ones(J)
-    if centre.shape[0]:
-        near_centre, near_inverse = centre[columns], inverse[columns]
-    near_mu, near_sigma = mu[columns], sigma[columns]
+    near_centre, near_inverse, near_mu, near_sigma = (
+        centre[columns],
+        inverse[columns],
+        mu[columns],
+        sigma[columns],
+    )
     _fold(keep, prior, near_inverse, near_mu, near_sigma, theta, var)
-    d, q = 0.0, 0.0
-    if centre.shape[0]:
-        d, q = _margin_outside(columns, keep, prior, centre, inverse, mu, sigma)
+    d, q = _margin_outside(columns, keep, prior, centre, inverse, mu, sigma)
     around = np.array([bias[0] + d, bias[1] + q])
     sum_a, sum_b = gradients_csr(
         data, places, indptr, y, w, link, noise, False, around, near_centre, theta, var, g1, g2, curve
@@ -285,6 +288,56 @@ def _update_average(share: float, mu: Array, average: Array) -> None:
     for k in range(mu.shape[0]):
         for j in range(mu.shape[1]):
             average[k, j] += share * (mu[k, j] - average[k, j])
+
+
+@njit(strict=True)
+def _learn(
+    X: Any, data: Any, indices: Any, indptr: Any, columns: Any, codes: Array, first: int, steps: Array,
+    sample_weight: Array, link: int, noise: float, offset: float, newton: bool, intercept: bool, bounded: bool,
+    keep: float, prior: float, scaling: int, mean: Array, m2: Array, rows: float, mu: Array, sigma: Array, bias: Array,
+    s1: Array, s2: Array, average: Array, share: float,
+) -> bool:  # fmt: skip
+    """Update all models with a batch, then their running average; see :meth:`NormalLinear.learn`."""
+    # Of CSR rows whose zeros have no effect, only the stored values are read.
+    is_stored = scaling == 0 and keep == 1.0 and X is None and columns is None and not newton and not bounded
+    n = 0 if is_stored else mu.shape[1]
+    centre, inverse, none = np.zeros(n), np.ones(n), np.empty(0)
+    if scaling > 0:
+        centre = mean
+    if scaling > 1:
+        inverse = inverse_scale(m2, rows)
+    for k in range(mu.shape[0]):
+        code, balance, rate, margin, done = first + k, steps[k, :2].copy(), steps[k, 2], bias[k].copy(), True
+        margin[0] += offset
+        if X is not None:
+            t1, t2 = (s1, s2) if k == 0 and scaling > 0 else (none, none)
+            done = _step(
+                X, None, None, None, codes, code, balance, sample_weight, link, noise, newton, intercept, rate, bounded,
+                keep, prior, centre, inverse, mu[k], sigma[k], margin, t1, t2,
+            )  # fmt: skip
+        if indptr is not None:
+            if columns is not None:
+                done = _step_wide(
+                    data, indices, indptr, columns, codes, code, balance, sample_weight, link, noise, intercept, rate,
+                    keep, prior, centre, inverse, mu[k], sigma[k], margin,
+                )  # fmt: skip
+            elif is_stored:
+                done = _step_stored(
+                    data, indices, indptr, codes, code, balance, sample_weight, link, noise, intercept, rate, mu[k],
+                    sigma[k], margin,
+                )  # fmt: skip
+            else:
+                done = _step(
+                    None, data, indices, indptr, codes, code, balance, sample_weight, link, noise, newton, intercept,
+                    rate, bounded, keep, prior, centre, inverse, mu[k], sigma[k], margin, none, none,
+                )  # fmt: skip
+        if not done:
+            return False
+        if intercept:
+            bias[k, 0], bias[k, 1] = margin[0] - offset, margin[1]
+    if share > 0.0:
+        _update_average(share, mu, average)
+    return True
 
 
 def _share(rows: tuple[float, float], mine: Any, theirs: Any) -> Any:
@@ -404,39 +457,43 @@ class NormalLinear:
         self.sigma = self.sigma * np.abs(ratio)
         self._average = self._average * ratio
 
-    def step(
+    def learn(
         self,
         X: Rows,
-        y: Array,
-        k: int,
-        code: int,
-        balance: Floats,
+        codes: Array,
+        first: int,
+        steps: Floats,
         weight: Array,
         *,
+        rows: float,
+        keep: float,
         link: int,
         noise: float,
         offset: float,
         newton: bool,
-        rate: float,
         bounded: bool,
-        keep: float,
-        frame: tuple[Array, Array] | None,
+        moments: RunningMoments,
+        scaling: str | None,
         sums: tuple[Array, Array],
-        columns: Array | None = None,
+        columns: Array | None,
     ) -> bool:
-        """Update model k; return False, without changes, if a sum over the rows is not finite.
+        """Update all models with a batch; return False if a sum over the rows is not finite.
 
         Parameters
         ----------
         X : ndarray or CSR matrix of shape (n_rows, n_features)
-        y : ndarray of shape (n_rows,)
+        codes : ndarray of shape (n_rows,)
             Class codes, or the numeric target.
-        k, code : int
-            The model, and the class it separates from the rest; a negative code: a model of the numeric target.
-        balance : ndarray of shape (2,)
-            Weight of a row outside and inside the class.
+        first : int
+            The class that the first model separates from the rest; negative: a model of the numeric target.
+        steps : ndarray of shape (n_models, 3)
+            Of each model: the weights of a row outside and inside its class, and the step of the gradient.
         weight : ndarray of shape (n_rows,) or (0,)
             Row weights; empty if all are 1.
+        rows : float
+            Their sum.
+        keep : float in (0, 1]
+            Factor of all earlier evidence.
         link : {GAUSSIAN, PROBIT, LOGIT, POISSON}
             Distribution of the target given the margin.
         noise : float
@@ -445,49 +502,23 @@ class NormalLinear:
             Added to every margin.
         newton : bool
             True for the assumed-density update, False for a gradient step.
-        rate : float
-            Step of the gradient.
         bounded : bool
             Whether the step is limited to that of the largest batch likelihood.
-        keep : float in (0, 1]
-            Factor of all earlier evidence.
-        frame : pair of ndarrays of shape (n_features,), or None
-            The centre subtracted from each feature, and the factor applied afterwards.
+        moments : RunningMoments
+            Of the features, before the batch.
+        scaling : {"standard", "center", None}
+            Whether features are centred, and scaled, by these moments.
         sums : pair of ndarrays of shape (n_features,) or (0,)
-            Sums of the deviations of dense rows from the centre, and of their squares, updated in place.
+            Sums of the deviations of dense rows from their means, and of their squares, updated in place.
         columns : ndarray of int, optional
             The features with stored values, in order, if the CSR rows `X` have only these; for a gradient step.
         """
-        dense = isinstance(X, np.ndarray)
-        rows: tuple[Any, ...] = () if dense else (X.data, X.indices, X.indptr)
-        shared: tuple[Any, ...] = (*rows, y, code, balance, weight, link, noise)
-        bias = self.bias[k].copy()
-        bias[0] += offset
-        model: tuple[Any, ...] = (self.mu[k], self.sigma[k], bias)
-        no_sums = no_frame = np.empty(0), np.empty(0)
-        if columns is not None:
-            shared = (*rows, columns, *shared[len(rows) :], self.intercept, rate, keep, self.prior)
-            shared = (*shared, *(frame or no_frame), *model)
-            return self._commit(k, bias, offset, _step_wide(*shared))
-        if not dense and frame is None and keep == 1.0 and not newton and not bounded:
-            shared = (*shared, self.intercept, rate, *model)
-            return self._commit(k, bias, offset, _step_stored(*shared))
-        options = (newton, self.intercept, rate, bounded, keep, self.prior, *(frame or self._no_frame()))
-        kinds: tuple[Any, ...] = (X, None, None, None) if dense else (None,)
-        shared = (*kinds, *shared, *options, *model, *(sums if dense else no_sums))
-        return self._commit(k, bias, offset, _step(*shared))
-
-    def _commit(self, k: int, bias: Array, offset: float, done: bool) -> bool:
-        if done and self.intercept:
-            self.bias[k] = bias[0] - offset, bias[1]
+        evidence = keep * self.evidence + rows if self.averaged else 0.0
+        batch = (X, None, None, None) if isinstance(X, np.ndarray) else (None, X.data, X.indices, X.indptr)
+        done = _learn(
+            *batch, columns, codes, first, steps, weight, link, noise, offset, newton, self.intercept, bounded, keep,
+            self.prior, _SCALINGS[scaling], moments.mean, moments.m2, moments.weight, self.mu, self.sigma, self.bias,
+            *sums, self._average, rows / evidence if evidence > 0.0 else 0.0,
+        )  # fmt: skip
+        self.evidence = evidence
         return bool(done)
-
-    def _no_frame(self) -> tuple[Array, Array]:
-        return np.zeros(self.mu.shape[1]), np.ones(self.mu.shape[1])
-
-    def settle(self, rows: float, keep: float) -> None:
-        """Update the running average of mu with the weight of the rows just learned."""
-        if not self.averaged or rows <= 0.0:
-            return
-        self.evidence = keep * self.evidence + rows
-        _update_average(rows / self.evidence, self.mu, self._average)

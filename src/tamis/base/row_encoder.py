@@ -37,9 +37,9 @@ _FIRST = 64  # rows in which the categories of a feature are counted to choose i
 
 
 @njit(strict=True)
-def _sum_rows(X: Array, n: int, every: int, totals: Array) -> bool:
-    """Add rows to the sums and counts of the features; return whether all values are finite."""
-    total = 0.0
+def _sum_rows(X: Array, n: int, every: int, before: Array) -> tuple[Array, bool]:
+    """Return the sums and counts of the features with these rows, and whether all values are finite."""
+    total, totals = 0.0, before.copy()
     for i in range(len(X)):
         for j in range(X.shape[1]):
             totals[0, j] += X[i, j]
@@ -49,7 +49,7 @@ def _sum_rows(X: Array, n: int, every: int, totals: Array) -> bool:
             totals *= 0.5
     for j in range(X.shape[1]):
         total += totals[0, j]
-    return bool(total - total == 0.0)
+    return totals, bool(total - total == 0.0)
 
 
 @njit(strict=True)
@@ -179,9 +179,14 @@ class RowEncoder:
             return _filled_with_zeros(X, names), self
         later = object.__new__(type(self))  # `copy` takes as long as encoding the rows
         later.__dict__.update(self.__dict__)
-        later.totals, n = self.totals.copy(), len(X)
+        n, is_finite = len(X), False
+        if sample_weight is None:
+            later.totals, is_finite = _sum_rows(X, self.n_rows, _HALVED_AFTER, self.totals)
+            if is_finite and not raw:
+                later.n_rows += n
+                return X, later
         counted = np.ones(n) if sample_weight is None else sample_weight
-        if sample_weight is not None or not _sum_rows(X, self.n_rows, _HALVED_AFTER, later.totals):
+        if not is_finite:
             reject_nonfinite(X, names, allow_nan=True)
             X, later.totals = X.copy(), self.totals.copy()
             _fill(X, counted, self.n_rows, _HALVED_AFTER, later.totals)

@@ -45,10 +45,13 @@ _Constants = tuple[Array, Array, Array, Array, Array, Array, Array, Array]
 
 @njit(strict=True)
 def _gaussians(
-    n: Array, mean: Array, m2: Array, exponents: Array, is_number: Array,
-    centre: Array, pull: Array, level: Array, miss: Array,
-) -> None:  # fmt: skip
-    """Write e log P[x] = level - pull (x - centre)^2; in a constant class, add `miss` where x differs from centre."""
+    n: Array, mean: Array, m2: Array, exponents: Array, is_number: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Return centre, pull, level and miss of e log P[x] = level - pull (x - centre)^2.
+
+    In a constant class, `miss` is added where x differs from centre.
+    """
+    centre, pull, level, miss = np.zeros(n.shape), np.zeros(n.shape), np.zeros(n.shape), np.zeros(n.shape)
     n_classes, n_features = n.shape
     for j in range(n_features):
         e = exponents[j]
@@ -78,6 +81,7 @@ def _gaussians(
             variance = max(m2[c, j] / (k - 1.0), _MIN_VARIANCE_RATIO * spread) if k > 1.0 else spread
             pull[c, j] = 0.5 * e / variance
             level[c, j] = -0.5 * e * (_LOG_2PI + math.log(variance))
+    return centre, pull, level, miss
 
 
 @njit(strict=True)
@@ -102,12 +106,17 @@ def _category_log_shares(
 
 
 @njit(strict=True)
-def _priors(n_rows: Array, level: Array, prior: Array, base: Array) -> None:
-    """Write log P[c], and its sum with all levels."""
+def _prepare(
+    n_rows: Array, n: Array, mean: Array, m2: Array, exponents: Array, is_number: Array
+) -> tuple[Array, Array, Array, Array, Array, Array, Array]:
+    """Return log P[c], the arrays of `_gaussians`, the sum of log P[c] and all levels, and where `miss` is not 0."""
+    centre, pull, level, miss = _gaussians(n, mean, m2, exponents, is_number)
+    prior, base = np.empty(n_rows.shape[0]), np.empty(n_rows.shape[0])
     total = n_rows.sum()
     for c in range(n_rows.shape[0]):
         prior[c] = math.log(n_rows[c] / total) if n_rows[c] > 0.0 else -np.inf
         base[c] = prior[c] + level[c].sum()
+    return prior, centre, pull, level, miss, base, np.flatnonzero(miss)
 
 
 @njit()
@@ -341,16 +350,13 @@ class ClassLikelihoods:
         exponents : ndarray of shape (n_features,), float64, not negative
             e of (3); 0 ignores a feature.
         """
-        centre, pull, level, miss = np.zeros((4, *self.mean.shape))
-        _gaussians(self.n, self.mean, self.m2, exponents, self._is_number, centre, pull, level, miss)
+        constants = _prepare(self.n_rows, self.n, self.mean, self.m2, exponents, self._is_number)
         table = np.zeros_like(self._counts)
         if len(self._columns):
             _category_log_shares(
                 self.n, exponents, self._columns, self._start, self._keys, self._counts, table
             )
-        prior, base = np.empty((2, len(self.n_rows)))
-        _priors(self.n_rows, level, prior, base)
-        self._constants = prior, centre, pull, level, miss, base, np.flatnonzero(miss), table
+        self._constants = *constants, table
 
     def joint(self, X: Array) -> Floats:
         """Return (3) for each class: the logarithm of its probability together with the row.

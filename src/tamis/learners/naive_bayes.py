@@ -186,12 +186,16 @@ class WeightedNaiveBayes(WeightedClassifier):
         if first_out_of_range(rows, LARGEST) >= 0:
             reject_nonfinite(rows, allow_nan=True)
         if not self._likelihoods_.ready:
-            self._likelihoods_.prepare(self._exponents(self.weights_))
+            self._likelihoods_.prepare(self._exponents(self._fitted_weighting().weights()))
         return self._likelihoods_.joint(rows)
 
     def _exponents(self, weights: Floats) -> Floats:
+        """Return the exponents of weights relative to the largest; 1 if none of the features is informative."""
+        largest = weights.max()
+        if largest == 0.0:
+            return np.ones_like(weights)
         power = {"exponents": 1.0, "roots": 0.5, "printed": 0.0}[self.formulation]
-        return weights**power
+        return (weights / largest) ** power
 
     def restrict_columns(self, columns: NDArray[np.intp]) -> WeightedNaiveBayes:
         """Return a view that predicts from a subset of the columns, with weights relative to the largest of these.
@@ -211,9 +215,7 @@ class WeightedNaiveBayes(WeightedClassifier):
             return known[1]
         view, weights = self._view_of(columns)
         view._likelihoods_ = self._likelihoods_.select(columns)
-        view._likelihoods_.prepare(
-            self._exponents(weights / weights.max()) if weights.any() else np.ones_like(weights)
-        )
+        view._likelihoods_.prepare(self._exponents(weights))
         view._restricted = None
         self._restricted = columns, view
         return view

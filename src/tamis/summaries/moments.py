@@ -75,7 +75,7 @@ def all_finite(sums: Array) -> bool:
 
 
 @njit()
-def _absorb(s1: Array, s2: Array, weight: float, keep: float, mean: Array, m2: Array) -> tuple[Array, Array]:
+def absorbed(s1: Array, s2: Array, weight: float, keep: float, mean: Array, m2: Array) -> tuple[Array, Array]:
     """Return the mean and the sum of squares, updated with the batch."""
     new_mean, new_m2 = np.empty_like(mean), np.empty_like(m2)
     for j in range(mean.shape[0]):
@@ -203,9 +203,9 @@ class RunningMoments(ThreadSafeState):
             return
         if columns is None:
             mean = self.mean if centre is None else centre
-            self.mean, self.m2 = _absorb(s1, s2, self.weight, keep, mean, self.m2)
+            self.mean, self.m2 = absorbed(s1, s2, self.weight, keep, mean, self.m2)
             return
-        some = _absorb(s1, s2, self.weight, keep, self.mean[columns], self.m2[columns])
+        some = absorbed(s1, s2, self.weight, keep, self.mean[columns], self.m2[columns])
         _absorb_zeros(arriving, self.weight, keep, self.mean, self.m2)
         self.mean[columns], self.m2[columns] = some
 

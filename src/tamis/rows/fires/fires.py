@@ -347,7 +347,17 @@ class FIRES(RowSelector):
         rows = float(weight.sum()) if len(weight) else float(len(y))
         keep = 1.0 if self.half_life is None else 0.5 ** (rows / self.half_life)
         near, columns = self._stored_columns(X, keep)
-        sums = self._deviations(X, near, columns, weight)
+        learns_moments, sums = self._needs_moments, None
+        if learns_moments and self._moments.weight == 0.0:  # the first batch is scaled by itself
+            if not self._moments.update(X, weight if len(weight) else None):
+                self._refuse(X)
+            learns_moments = False
+        # Others by the rows before: one pass of dense rows then gives the step and the moments.
+        in_step = learns_moments and isinstance(X, np.ndarray) and self.scaling is not None
+        if learns_moments and not in_step:
+            sums = np.zeros(near.shape[1]), np.zeros(near.shape[1])
+            if not self._moments.add(near, weight, *sums, columns):
+                self._refuse(X)
         noise, offset, total = 0.0 if self.model == "logit" else 1.0, 0.0, 0.0
         n_models = len(self._models.mu)
         first = 1 if n_models == 1 else 0
@@ -365,7 +375,7 @@ class FIRES(RowSelector):
             near, y, first, np.array(steps), weight,
             rows=rows, keep=keep, link=_LINKS[self.model], noise=noise, offset=offset,
             newton=self.update == "assumed-density", bounded=first < 0 and self.learning_rate is None,
-            moments=self._moments, scaling=self.scaling, sums=sums or (_NOTHING, _NOTHING), columns=columns,
+            moments=self._moments, scaling=self.scaling, adds=in_step, columns=columns,
         )  # fmt: skip
         if not done:
             self._refuse(X)
@@ -472,26 +482,6 @@ class FIRES(RowSelector):
     @property
     def _needs_moments(self) -> bool:
         return self.scaling is not None or self.importance != "parameter"
-
-    def _deviations(
-        self, X: Rows, near: Rows, columns: Array | None, weight: Array
-    ) -> tuple[Array, Array] | None:
-        """Return the arrays that sum the rows' deviations; None if the moments need no update by them.
-
-        Rows are scaled by the rows before their batch, which needs a single pass; the first batch is scaled by itself.
-        """
-        if not self._needs_moments:
-            return None
-        if self._moments.weight == 0.0:
-            if not self._moments.update(X, weight if len(weight) else None):
-                self._refuse(X)
-            return None
-        sums = np.zeros(near.shape[1]), np.zeros(near.shape[1])
-        # The step needs the same deviations anyway.
-        in_step = isinstance(X, np.ndarray) and self.scaling is not None
-        if not in_step and not self._moments.add(near, weight, *sums, columns):
-            self._refuse(X)
-        return sums
 
     def _balance_and_rate(self, code: int, total: float) -> tuple[tuple[float, float], float]:
         """Return the weights of a row outside and inside a class of `total` rows, and the step.

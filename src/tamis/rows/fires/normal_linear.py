@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tamis._kernels import njit
+from tamis._kernels import njit, overwrite
 from tamis._validation import Array, Floats, Ints, Rows
 from tamis.rows.fires.likelihood import curvature, gradients, gradients_csr, slopes, targets
-from tamis.summaries.moments import RunningMoments, inverse_scale
+from tamis.summaries.moments import RunningMoments, absorbed, inverse_scale
 
 _SCALINGS = {None: 0, "center": 1, "standard": 2}
 
@@ -294,14 +294,15 @@ def _update_average(share: float, mu: Array, average: Array) -> None:
 def _learn(
     X: Any, data: Any, indices: Any, indptr: Any, columns: Any, codes: Array, first: int, steps: Array,
     sample_weight: Array, link: int, noise: float, offset: float, newton: bool, intercept: bool, bounded: bool,
-    keep: float, prior: float, scaling: int, mean: Array, m2: Array, rows: float, mu: Array, sigma: Array, bias: Array,
-    s1: Array, s2: Array, average: Array, share: float,
+    keep: float, prior: float, scaling: int, mean: Array, m2: Array, rows: float, later: float, mu: Array, sigma: Array,
+    bias: Array, average: Array, share: float,
 ) -> bool:  # fmt: skip
-    """Update all models with a batch, then their running average; see :meth:`NormalLinear.learn`."""
+    """Update all models with a batch, then their running average and the moments; see :meth:`NormalLinear.learn`."""
     # Of CSR rows whose zeros have no effect, only the stored values are read.
     is_stored = scaling == 0 and keep == 1.0 and X is None and columns is None and not newton and not bounded
     n = 0 if is_stored else mu.shape[1]
-    centre, inverse, none = np.zeros(n), np.ones(n), np.empty(0)
+    n_sums = mu.shape[1] if later > 0.0 else 0
+    centre, inverse, none, s1, s2 = np.zeros(n), np.ones(n), np.empty(0), np.zeros(n_sums), np.zeros(n_sums)
     if scaling > 0:
         centre = mean
     if scaling > 1:
@@ -310,7 +311,7 @@ def _learn(
         code, balance, rate, margin, done = first + k, steps[k, :2].copy(), steps[k, 2], bias[k].copy(), True
         margin[0] += offset
         if X is not None:
-            t1, t2 = (s1, s2) if k == 0 and scaling > 0 else (none, none)
+            t1, t2 = (s1, s2) if k == 0 else (none, none)
             done = _step(
                 X, None, None, None, codes, code, balance, sample_weight, link, noise, newton, intercept, rate, bounded,
                 keep, prior, centre, inverse, mu[k], sigma[k], margin, t1, t2,
@@ -337,6 +338,10 @@ def _learn(
             bias[k, 0], bias[k, 1] = margin[0] - offset, margin[1]
     if share > 0.0:
         _update_average(share, mu, average)
+    if later > 0.0:
+        new_mean, new_m2 = absorbed(s1, s2, later, keep, mean, m2)
+        overwrite(mean, new_mean)
+        overwrite(m2, new_m2)
     return True
 
 
@@ -474,7 +479,7 @@ class NormalLinear:
         bounded: bool,
         moments: RunningMoments,
         scaling: str | None,
-        sums: tuple[Array, Array],
+        adds: bool,
         columns: Array | None,
     ) -> bool:
         """Update all models with a batch; return False if a sum over the rows is not finite.
@@ -508,17 +513,21 @@ class NormalLinear:
             Of the features, before the batch.
         scaling : {"standard", "center", None}
             Whether features are centred, and scaled, by these moments.
-        sums : pair of ndarrays of shape (n_features,) or (0,)
-            Sums of the deviations of dense rows from their means, and of their squares, updated in place.
+        adds : bool
+            Whether the moments learn the batch too, which is dense and then centred.
         columns : ndarray of int, optional
             The features with stored values, in order, if the CSR rows `X` have only these; for a gradient step.
         """
         evidence = keep * self.evidence + rows if self.averaged else 0.0
         batch = (X, None, None, None) if isinstance(X, np.ndarray) else (None, X.data, X.indices, X.indptr)
+        weight_then = keep * moments.weight + rows
         done = _learn(
             *batch, columns, codes, first, steps, weight, link, noise, offset, newton, self.intercept, bounded, keep,
-            self.prior, _SCALINGS[scaling], moments.mean, moments.m2, moments.weight, self.mu, self.sigma, self.bias,
-            *sums, self._average, rows / evidence if evidence > 0.0 else 0.0,
+            self.prior, _SCALINGS[scaling], moments.mean, moments.m2, moments.weight,
+            weight_then if adds else 0.0, self.mu, self.sigma, self.bias, self._average,
+            rows / evidence if evidence > 0.0 else 0.0,
         )  # fmt: skip
         self.evidence = evidence
+        if adds:
+            moments.weight = weight_then
         return bool(done)

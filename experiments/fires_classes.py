@@ -55,12 +55,9 @@ class Weighted(FIRES):
 
     power = 1.0
 
-    def _balance_and_rate(self, code: int, total: float) -> tuple[tuple[float, float], float]:
-        (outside, inside), _ = super()._balance_and_rate(code, total)
-        balance = outside**self.power, inside**self.power
-        share = float(self._counts[code]) / total if 0 <= code < len(self._counts) and total > 0.0 else 0.5
-        unevenness = (1.0 - share) * balance[0] ** 2 + share * balance[1] ** 2
-        return balance, min(max(0.1 * self.n_features_in_, 1.0), 10.0) / max(unevenness, 1.0)
+    @property
+    def _balance_power(self) -> float:
+        return self.power
 
 
 def weighted(power: float) -> Callable[[], Any]:

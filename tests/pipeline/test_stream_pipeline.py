@@ -232,20 +232,41 @@ FEW = ("fires", "t-score", "ofs", "joint", "nb", "hoeffding-tree", "logistic")
 @pytest.mark.parametrize(
     "key", [key if key in FEW else pytest.param(key, marks=pytest.mark.slow) for key in ROW_METHODS]
 )
-def test_validated_once_it_learns_the_same(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Row by row, and in batches: selector and learner learn without `partial_fit`, and leave the same bytes."""
+def test_rows_that_are_learned_directly_leave_the_same(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row by row, as an array or in the general case: the pipeline, and the selector alone, leave the same bytes."""
     X, y = rows(220, 6)
     found = []
-    for trusts in (True, False):
-        if not trusts:
-            for module in ("selective_learner", "masked_learner"):
-                monkeypatch.setattr(f"tamis.pipeline.{module}.is_covered", lambda: False)
-        for size in (1, 20):
-            model = of_entry(key, batch_size=size).partial_fit(X[:160], y[:160], classes=["no", "yes"])
-            for at in range(160, 220, size):
-                model.partial_fit(X[at : at + size], y[at : at + size])
-            found.append((tamis.dumps(model), model.predict(X).tolist()))
-    assert found[:2] == found[2:]
+    for is_direct in (True, False):
+        if not is_direct:
+            for module in ("base.rows", "pipeline.selective_learner"):
+                monkeypatch.setattr(f"tamis.{module}.codes_of_row", lambda *row: None)
+        models = [of_entry(key, batch_size=1)]
+        models += [clone(one) for one in (models[0].selector, models[0].learner)]
+        for model in models:
+            model.partial_fit(X[:160], y[:160], classes=["no", "yes"])
+            for at in range(160, 220):
+                model.partial_fit(X[at : at + 1], y[at : at + 1])
+        found.append([*map(tamis.dumps, models), models[0].predict(X).tolist()])
+    assert found[0] == found[1]
+
+
+def test_which_rows_are_learned_directly() -> None:
+    X, y = rows(60)
+    model = of_entry("fires", batch_size=1).partial_fit(X[:50], y[:50])
+    row, label = X[50:51], y[50:51]
+    known = model._models.codes_of_row
+    assert known(row, label) == [["no", "yes"].index(label[0])]
+    assert known(row.astype(np.float32), label) is None
+    assert known(np.where(np.arange(row.size) == 1, np.nan, row), label) is None
+    assert known(row * 1e80, label) is None
+    assert known(row[:, :-1], label) is None
+    assert known(np.asfortranarray(X)[50:51], label) is None
+    assert known(row, np.array(["maybe"])) is None
+    assert known(row, label.astype(object)) is None
+    assert known(row, label.tolist()) is None
+    assert known(X[50:52], y[50:52]) is None
+    model._models.learner.classes = model._models.learner.classes[::-1]
+    assert known(row, label) is None
 
 
 @pytest.mark.parametrize("part", [FIRES, WeightedNaiveBayes])

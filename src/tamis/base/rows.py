@@ -33,6 +33,7 @@ from tamis._validation.parameters import (
     PRIOR,
     SEED,
     Kind,
+    are_checked,
     check_parameters,
     number,
     parameters,
@@ -49,6 +50,8 @@ from tamis.base.row_encoder import RowEncoder
 from tamis.base.row_intake import RowIntake
 from tamis.base.selector_mixin import SelectorMixin
 from tamis.errors import DataError
+
+_LARGEST_SQUARE = 1e150  # of a row that is learned without further checks
 
 
 class _SelectorColumns(ChangingColumns):
@@ -230,6 +233,11 @@ class RowSelector(_SelectorColumns, SelectorMixin, BaseEstimator):  # type: igno
         DataError
             If the rows, labels or weights are invalid.
         """
+        if classes is None and sample_weight is None and are_checked(self):
+            codes = codes_of_row(self, X, y)
+            if codes is not None:
+                atomically(self, learn_row, self, X, codes, n_bytes=X.nbytes, n_rows=1)
+                return self
         return self._fit_atomic(X, y, classes, sample_weight, forget=False) if has_rows(X) else self
 
     def check_state(self) -> None:
@@ -308,6 +316,9 @@ class RowSelector(_SelectorColumns, SelectorMixin, BaseEstimator):  # type: igno
     @property
     def warming_up_(self) -> bool:
         """Whether features cannot be ranked yet."""
+        return self._is_warming_up()
+
+    def _is_warming_up(self) -> bool:
         if "n_seen_" not in vars(self):
             check_is_fitted(self)
         if self._is_regression():
@@ -343,7 +354,7 @@ class RowSelector(_SelectorColumns, SelectorMixin, BaseEstimator):  # type: igno
         return self._transform_rows(X if table is None else table)
 
     def _get_support_mask(self) -> Mask:
-        if self.warming_up_:
+        if self._is_warming_up():
             return np.ones(self.n_features_in_, dtype=bool)
         if self._chooses_count:
             mask = self._selection()
@@ -362,14 +373,38 @@ class RowSelector(_SelectorColumns, SelectorMixin, BaseEstimator):  # type: igno
         return tags
 
 
-def learn_validated(selector: RowSelector, X: Rows, y: Array) -> None:
-    """Learn rows that an enclosing model has validated, within its update and with the lock of the selector."""
-    check_columns(type(selector).__name__, X, None, selector.n_features_in_, None)
-    intake, labels = selector._intake, y if selector.accepts.labels else None
-    raw, X, _ = intake.split(selector, X)
-    target = intake.target_of(selector, labels, X.shape[0])
-    in_parts = _n_bytes(X) > LARGEST_PART[selector.claims.equals_rows]
-    _update(selector, X, raw, feature_names(selector), labels, None, None, target, in_parts)
+def codes_of_row(selector: RowSelector, X: Any, y: Any) -> Array | None:
+    """Return the code of the label of one row that `learn_row` can learn; None for any other input.
+
+    It is a row of an array, with moderate numbers and a class that has occurred: nothing to convert, grow or refuse.
+    """
+    classes = vars(selector).get("classes_")
+    if not (
+        classes is not None
+        and type(X) is type(y) is np.ndarray
+        and X.shape == (1, selector.n_features_in_)
+        and X.dtype == np.float64
+        and X.flags.carray
+        and y.shape == (1,)
+        and y.dtype.kind == classes.dtype.kind != "O"
+        and selector.accepts.labels
+        and np.vdot(X, X) < _LARGEST_SQUARE  # false for NaN
+    ):
+        return None
+    known, label, intake = classes.tolist(), y.item(), selector._intake
+    is_numeric = intake.encoder is None or not intake.encoder.categories
+    is_known = label in known and is_numeric and intake.levels is None and not len(selector._unseen)
+    return np.array([known.index(label)]) if is_known else None
+
+
+def learn_row(selector: RowSelector, X: Rows, codes: Array) -> None:
+    """Learn a row with the code from `codes_of_row`, within an update of the selector or of an enclosing model."""
+    intake = selector._intake
+    X, encoder = intake.encode(X, {}, codes, None, None)
+    if encoder is not None:
+        selector._intake = RowIntake(encoder, None, intake.n_unlabelled)
+    selector._learn(X, codes, None)
+    selector.n_seen_ += 1
 
 
 def _update(

@@ -246,10 +246,6 @@ class DenseRowClassifier(ChangingColumns, FittedColumns, ClassifierMixin, BaseEs
         )  # fmt: skip
         return self
 
-    def _learn_validated(self, X: Any, y: Array) -> None:
-        """Learn rows that an enclosing model has validated, within its update and with the lock of this one."""
-        self._partial_fit(self._validate_rows(X), y)
-
     def _snapshot(self, n_rows: int) -> Any:
         """Return a snapshot that takes less time than :class:`tamis._atomic.Snapshot`, or None."""
         return None

@@ -366,9 +366,6 @@ class _LinearClassifier(DenseRowClassifier):
         atomically(self, self._update, X, y, classes, sample_weight, begins, from_scratch=True)
         return self
 
-    def _learn_validated(self, X: Any, y: Array) -> None:
-        self._update(X, y, None, None, False)
-
     def _update(self, X: Any, y: Any, classes: Any, sample_weight: Any, begins: bool) -> None:
         if begins:
             self._forget()

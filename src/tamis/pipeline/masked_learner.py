@@ -9,12 +9,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from tamis._atomic import is_covered
 from tamis._guard import lock_of
 from tamis._kernels import njit
 from tamis._shapes import Shapes, without_columns
 from tamis._validation import Array, Mask, Rows, encode_labels
-from tamis.learners.dense_rows import DenseRowClassifier, is_third_party
 from tamis.learners.reset import ResetOnDrift
 from tamis.learners.traits import (
     accepts_nan,
@@ -322,13 +320,7 @@ class MaskedLearner:
                 self.reset()
                 self.restarts += 1
             options["classes"] = in_order(classes)
-        model = self.model
-        if isinstance(model, DenseRowClassifier) and not (options or is_third_party(model)) and is_covered():
-            with lock_of(model):  # as the selector: the pipeline validated the rows and has a snapshot
-                model._reject_invalid_state()
-                model._learn_validated(view.learned, y)
-        else:
-            model.partial_fit(view.learned, y, **options)
+        self.model.partial_fit(view.learned, y, **options)
         self.classes, self.n_known_classes = classes, len(classes)
         if new := len(classes) - len(self._rows_of_class):
             self._rows_of_class = np.pad(self._rows_of_class, (0, new))
@@ -339,6 +331,16 @@ class MaskedLearner:
         self._rows_of_class = self._rows_of_class + np.bincount(
             encode_labels(y, self.classes)[0], minlength=len(self.classes)
         )
+
+    def learn_row(self, X: Array, codes: Array) -> None:
+        """Update a :class:`DenseRowClassifier` with a row of all columns and the code of a class that it knows."""
+        model: Any = self.model
+        with lock_of(model):
+            model._reject_invalid_state()
+            model._learn(X, codes)
+            model.n_seen_ += 1
+        self._rows_of_class = self._rows_of_class.copy()
+        self._rows_of_class[codes] += 1
 
     def _columns_argument(self, view: View) -> dict[str, Any]:
         """Return the selected columns as a keyword argument, for a learner whose `partial_fit` accepts it."""

@@ -21,7 +21,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_regressor
 
-from tamis._atomic import is_covered
 from tamis._guard import lock_of
 from tamis._shapes import Shapes
 from tamis._validation import Array, Mask, Rows, encode_labels, reject_nonfinite, short_repr
@@ -29,9 +28,10 @@ from tamis._validation.parameters import with_methods
 from tamis.base import RowSelector
 from tamis.base.column_terms import name_to_position
 from tamis.base.row_encoder import class_targets
-from tamis.base.rows import learn_validated
+from tamis.base.rows import codes_of_row, learn_row
 from tamis.catalog import CATALOG, find, find_learner
 from tamis.errors import DataError
+from tamis.learners.dense_rows import DenseRowClassifier, is_third_party
 from tamis.learners.linear import SGDLogisticRegression
 from tamis.learners.traits import accepts_nan, adapts_itself
 from tamis.pipeline.masked_learner import ColumnChange, MaskedLearner, MaskedRegressor, Masker, View
@@ -148,22 +148,48 @@ class SelectiveLearner:
             self.learn_first(X, y, classes, declared)
             return
         view = self.learner.view(X, self.mask, self.support, self.scale, predicts=self.candidate is not None)
-        self.update_learner(view, X, y, classes, renewed=self._learn_and_select(X, y))
+        self.update_selector(X, y)
+        self.update_learner(view, X, y, classes, renewed=self.select())
         self.update_scale(X)
 
-    def _learn_and_select(self, X: Rows, y: Array) -> bool:
-        """Update the selector, then the selection; return whether the learner must be reset.
+    @functools.cached_property
+    def _learns_rows(self) -> bool:
+        """Whether the hooks of both models suffice for a row, and the learner gets all columns as they are."""
+        selector, model = self.selector, self.learner.model
+        return (
+            isinstance(selector, RowSelector)
+            and type(selector).partial_fit is RowSelector.partial_fit
+            and isinstance(model, DenseRowClassifier)
+            and type(model)._partial_fit is DenseRowClassifier._partial_fit
+            and type(model)._validate_rows is DenseRowClassifier._validate_rows
+            and not (is_third_party(model) or self.is_sparse or self.learner.way != "whole")
+            and self.scale is None
+            and isinstance(self.replay.replay, str)
+        )
 
-        The pipeline has validated the rows, and its snapshot covers the selector, which does neither again.
+    def codes_of_row(self, X: Any, y: Any) -> Array | None:
+        """Return the code of the label of one row that :meth:`learn_row` can learn; None for any other input."""
+        if self.mask is None or self.candidate is not None or not self._learns_rows:
+            return None
+        selector: Any = self.selector
+        if getattr(selector, "n_replay", 0) or (codes := codes_of_row(selector, X, y)) is None:
+            return None
+        classes = self.learner.classes.tolist()
+        are_alike = classes == selector.classes_.tolist() == self.learner.model.classes_.tolist()
+        return codes if are_alike else None
+
+    def learn_row(self, X: Array, codes: Array) -> None:
+        """Update with a row; `codes` is from :meth:`codes_of_row`, and a snapshot covers `selector` and `learner`.
+
+        The other attributes change at the end, when nothing can fail.
         """
         selector: Any = self.selector
-        if getattr(type(selector), "partial_fit", None) is not RowSelector.partial_fit or not is_covered():
-            self.update_selector(X, y)
-            return self.select()
         with lock_of(selector):
             selector._reject_invalid_state()
-            learn_validated(selector, X, y)
-            return self.select()
+            learn_row(selector, X, codes)
+            self.learner.learn_row(X, codes)
+            self.select()
+        self.n_seen += 1
 
     def learn_first(self, X: Rows, y: Array, classes: Array, declared: Array | None) -> None:
         """Update with the first batch."""

@@ -220,7 +220,36 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
         -------
         self
         """
+        if self._learn_row(X, y, classes):
+            return self
         return self._fit_atomic(X, y, classes, forget=False) if has_rows(X) else self
+
+    def _learn_row(self, X: Any, y: Any, classes: Any) -> bool:
+        """Learn one row of an array, if nothing about it is new; return whether it was learned.
+
+        The result is that of the general case, which validates, converts and encodes what any rows may be.
+        """
+        models = vars(self).get("_models")
+        if (
+            models is None
+            or classes is not None
+            or not are_checked(self)
+            or self.batch_size > 1
+            or self._waiting
+        ):
+            return False
+        if (codes := models.codes_of_row(X, y)) is None:
+            return False
+        before = Snapshot((models.selector, models.learner), n_rows=1)
+        if not before.is_complete:
+            return False
+
+        def update() -> None:
+            models.learn_row(X, codes)
+            self.n_seen_ = models.n_seen
+
+        atomically(self, update, from_scratch=True, before=before)
+        return True
 
     def _fit_atomic(self, X: Any, y: Any, classes: Any, *, forget: bool) -> Self:
         if not are_checked(self):

@@ -67,7 +67,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import atomic, atomically
 from tamis._docstrings import fill_docstring
-from tamis._kernels import njit
 from tamis._validation import Array, Floats, Mask, Rows, check_choice, reject_nonfinite
 from tamis._validation.parameters import integer, number, parameter
 from tamis.base import RowSelector, n_to_select, top_mask
@@ -75,19 +74,18 @@ from tamis.base.declarations import Claims, Inputs
 from tamis.base.rows import check_mergeable, feature_names, joint_classes
 from tamis.errors import DataError
 from tamis.merging import MERGE_DOCS
-from tamis.rows.fires.normal_linear import NormalLinear
+from tamis.rows.fires.normal_linear import NormalLinear, learn_batch
 from tamis.rows.fires.quadrature import GAUSSIAN, LOGIT, POISSON, PROBIT
 from tamis.rows.screening.redundancy import LastRows, by_discount
 from tamis.summaries.moments import RunningMoments, inverse_scale
 
-_MAX_BALANCE = 10.0  # maximum weight of a row of a rare class
 # Relative to the variance of the target; with a noise of 0, the first exact row would have infinite precision.
 _LEAST_NOISE = 1e-6
-_STEP_PER_FEATURE, _LONGEST_STEP = 0.1, 10.0
 _ROWS_KEPT = 300  # independent features correlate at most .2 in them, a discount of 4 %
 _CANDIDATES = 1000  # minimum number of candidates if scores are discounted
 _MOST_COUNTED = 1e15  # larger counts are not exact in float64
 _LINKS = {"gaussian": GAUSSIAN, "probit": PROBIT, "logit": LOGIT, "poisson": POISSON}
+_SCALINGS = {None: 0, "center": 1, "standard": 2}
 _NOTHING = np.empty(0)
 _WIDE = 8  # columns per stored value above which columns without any are skipped
 
@@ -99,18 +97,6 @@ def _check_counts(y: Array) -> None:
             f"model='poisson' is for numbers from 0 to {_MOST_COUNTED:g}, and y is {y[wrong[0]]:g} in row {wrong[0]}: "
             "choose model='gaussian'."
         )
-
-
-@njit(strict=True)
-def _count(codes: Array, weight: Array, keep: float, counts: Array, n_classes: int) -> tuple[Array, float]:
-    """Return the faded number of rows of each class with the batch, and of all; `weight` is empty if all are 1."""
-    arrived, total = np.zeros(n_classes), 0.0
-    for i in range(codes.shape[0]):
-        arrived[codes[i]] += weight[i] if weight.shape[0] else 1.0
-    for c in range(n_classes):
-        arrived[c] += keep * counts[c] if c < counts.shape[0] else 0.0
-        total += arrived[c]
-    return arrived, total
 
 
 @dataclass(eq=False, repr=False)
@@ -353,34 +339,36 @@ class FIRES(RowSelector):
                 self._refuse(X)
             learns_moments = False
         # Others by the rows before: one pass of dense rows then gives the step and the moments.
-        in_step = learns_moments and isinstance(X, np.ndarray) and self.scaling is not None
+        dense = isinstance(X, np.ndarray)
+        in_step = learns_moments and dense and self.scaling is not None
         if learns_moments and not in_step:
             sums = np.zeros(near.shape[1]), np.zeros(near.shape[1])
             if not self._moments.add(near, weight, *sums, columns):
                 self._refuse(X)
-        noise, offset, total = 0.0 if self.model == "logit" else 1.0, 0.0, 0.0
-        n_models = len(self._models.mu)
-        first = 1 if n_models == 1 else 0
+        noise, offset, n_classes = 0.0 if self.model == "logit" else 1.0, 0.0, 0
         if self.model == "gaussian":
-            (y, noise), first = self._standard_target(X, y, weight, keep), -1
+            y, noise = self._standard_target(X, y, weight, keep)
         elif self.model == "poisson":
-            offset, noise, first = self._log_mean(y, weight, keep), 0.0, -1
+            offset, noise = self._log_mean(y, weight, keep), 0.0
         else:
-            self._counts, total = _count(y, weight, keep, self._counts, len(self.classes_))
-        steps = [
-            (*balance, rate)
-            for balance, rate in (self._balance_and_rate(first + k, total) for k in range(n_models))
-        ]
-        done = self._models.learn(
-            near, y, first, np.array(steps), weight,
-            rows=rows, keep=keep, link=_LINKS[self.model], noise=noise, offset=offset,
-            newton=self.update == "assumed-density", bounded=first < 0 and self.learning_rate is None,
-            moments=self._moments, scaling=self.scaling, adds=in_step, columns=columns,
+            n_classes = len(self.classes_)
+        models, moments = self._models, self._moments
+        evidence = keep * models.evidence + rows if models.averaged else 0.0
+        later = keep * moments.weight + rows if in_step else 0.0
+        done, self._counts = learn_batch(
+            *((X, None, None, None) if dense else (None, near.data, near.indices, near.indptr)), columns, y, n_classes,
+            self._counts, self._balance_power, self.learning_rate or 0.0, weight, _LINKS[self.model], noise, offset,
+            self.update == "assumed-density", models.intercept, n_classes == 0 and self.learning_rate is None, keep,
+            models.prior, _SCALINGS[self.scaling], moments.mean, moments.m2, moments.weight, later,
+            models.mu, models.sigma, models.bias, models._average, rows / evidence if evidence > 0.0 else 0.0,
         )  # fmt: skip
         if not done:
             self._refuse(X)
-        if sums is not None:
-            self._moments.absorb(*sums, rows, keep, columns)
+        models.evidence = evidence
+        if in_step:
+            moments.weight = later
+        elif sums is not None:
+            moments.absorb(*sums, rows, keep, columns)
 
     @atomic
     @fill_docstring(MERGE_DOCS)
@@ -483,25 +471,12 @@ class FIRES(RowSelector):
     def _needs_moments(self) -> bool:
         return self.scaling is not None or self.importance != "parameter"
 
-    def _balance_and_rate(self, code: int, total: float) -> tuple[tuple[float, float], float]:
-        """Return the weights of a row outside and inside a class of `total` rows, and the step.
-
-        Models of many features need a long step, and rows of unequal weight a short one.
-        """
-        known = 0 <= code < len(self._counts)
-        inside = float(self._counts[code]) if known else 0.0
-        balance = 1.0, 1.0
-        if self.class_weight is not None and total > 0.0:
-            least = total / (2.0 * _MAX_BALANCE)
-            balance = total / (2.0 * max(total - inside, least)), total / (2.0 * max(inside, least))
-            if self.class_weight == "auto" and len(self._models.mu) > 1:
-                balance = math.sqrt(balance[0]), math.sqrt(balance[1])
-        if self.learning_rate is not None:
-            return balance, float(self.learning_rate)
-        share = inside / total if known and total > 0.0 else 0.5
-        unevenness = (1.0 - share) * balance[0] ** 2 + share * balance[1] ** 2
-        step = min(max(_STEP_PER_FEATURE * self.n_features_in_, 1.0), _LONGEST_STEP)
-        return balance, step / max(unevenness, 1.0)
+    @property
+    def _balance_power(self) -> float:
+        """Power of the weights that give a class and its rest equal influence."""
+        if self.class_weight is None:
+            return 0.0
+        return 0.5 if self.class_weight == "auto" and len(self._models.mu) > 1 else 1.0
 
     def _standard_target(self, X: Rows, y: Array, weight: Array, keep: float) -> tuple[Array, float]:
         """Return the target, and the variance of its noise, in units of its running standard deviation."""

@@ -12,21 +12,28 @@ from typing import Any
 import numpy as np
 
 from tamis._kernels import njit, overwrite
-from tamis._validation import Array, Floats, Ints, Rows
+from tamis._validation import Array, Floats, Ints
 from tamis.rows.fires.likelihood import curvature, gradients, gradients_csr, slopes, targets
-from tamis.summaries.moments import RunningMoments, absorbed, inverse_scale
+from tamis.summaries.moments import absorbed, inverse_scale
 
-_SCALINGS = {None: 0, "center": 1, "standard": 2}
+_MAX_BALANCE = 10.0  # maximum weight of a row of a rare class
+_STEP_PER_FEATURE, _LONGEST_STEP = 0.1, 10.0
 
-# The kernels `_step`, `_step_stored` and `_step_wide` share the order of their arguments; each omits those that it
-# does not use:
-#   rows       X; data, indices (`_step_wide`: places), indptr and columns
+# The kernels `learn_batch`, `_step`, `_step_stored` and `_step_wide` share the order of their arguments; each omits
+# those that it does not use:
+#   rows       X; data, indices (`_step_wide`: places), indptr and columns: those with stored values, of wide CSR rows
 #   target     codes, k, balance, sample_weight   class codes or numbers, the class (< 0: none), class and row weights
+#   classes    n_classes, counts                  0 classes: numbers; faded number of earlier rows of each
+#   balancing  power, step                        of class weights: 0, 1/2 (their roots) or 1; the step if it is above 0
 #   model      link, noise, newton, intercept     likelihood, variance of the noise, kind of the update, intercept used
+#   margin     offset                             added to that of every row
 #   step       rate, bounded                      learning rate, whether it is limited by the likelihood of the batch
 #   fading     keep, prior                        fraction of the evidence that remains, initial standard deviation
 #   scaling    centre, inverse                    z = (x - centre) * inverse
+#   moments    scaling, mean, m2, rows, later     none, centred (1) or scaled (2) by these moments of so many rows; how
+#                                                 many with the batch, if they learn it: dense rows, which are centred
 #   state      mu, sigma, bias                    updated in place
+#   average    average, share                     running average of mu, and its share of the batch
 #   moments    s1, s2                             sums of the deviations and of their squares, updated in place
 
 
@@ -291,13 +298,57 @@ def _update_average(share: float, mu: Array, average: Array) -> None:
 
 
 @njit(strict=True)
-def _learn(
-    X: Any, data: Any, indices: Any, indptr: Any, columns: Any, codes: Array, first: int, steps: Array,
-    sample_weight: Array, link: int, noise: float, offset: float, newton: bool, intercept: bool, bounded: bool,
-    keep: float, prior: float, scaling: int, mean: Array, m2: Array, rows: float, later: float, mu: Array, sigma: Array,
-    bias: Array, average: Array, share: float,
-) -> bool:  # fmt: skip
-    """Update all models with a batch, then their running average and the moments; see :meth:`NormalLinear.learn`."""
+def _count(codes: Array, weight: Array, keep: float, counts: Array, n_classes: int) -> tuple[Array, float]:
+    """Return the faded number of rows of each class with the batch, and of all; `weight` is empty if all are 1."""
+    arrived, total = np.zeros(n_classes), 0.0
+    for i in range(codes.shape[0] if n_classes else 0):
+        arrived[int(codes[i])] += weight[i] if weight.shape[0] else 1.0
+    for c in range(n_classes):
+        arrived[c] += keep * counts[c] if c < counts.shape[0] else 0.0
+        total += arrived[c]
+    return arrived, total
+
+
+@njit(strict=True)
+def _balance_and_rate(
+    code: int, counts: Array, total: float, power: float, rate: float, n_features: int, balance: Array
+) -> float:
+    """Write the weights of a row outside and inside a class of `counts`, `total` in all; return the step.
+
+    Models of many features need a long step, and rows of unequal weight a short one. A `rate` above 0 is the step.
+    """
+    known = 0 <= code < counts.shape[0]
+    inside = counts[code] if known else 0.0
+    balance[:] = 1.0
+    if power > 0.0 and total > 0.0:
+        least = total / (2.0 * _MAX_BALANCE)
+        balance[0], balance[1] = (
+            total / (2.0 * max(total - inside, least)),
+            total / (2.0 * max(inside, least)),
+        )
+        if power < 1.0:
+            balance[0], balance[1] = math.sqrt(balance[0]), math.sqrt(balance[1])
+    if rate > 0.0:
+        return rate
+    share = inside / total if known and total > 0.0 else 0.5
+    unevenness = (1.0 - share) * balance[0] ** 2 + share * balance[1] ** 2
+    step = min(max(_STEP_PER_FEATURE * n_features, 1.0), _LONGEST_STEP)
+    return step / max(unevenness, 1.0)
+
+
+@njit(strict=True)
+def learn_batch(
+    X: Any, data: Any, indices: Any, indptr: Any, columns: Any, codes: Array, n_classes: int, counts: Array,
+    power: float, step: float, sample_weight: Array, link: int, noise: float, offset: float, newton: bool,
+    intercept: bool, bounded: bool, keep: float, prior: float, scaling: int, mean: Array, m2: Array, rows: float,
+    later: float, mu: Array, sigma: Array, bias: Array, average: Array, share: float,
+) -> tuple[bool, Array]:  # fmt: skip
+    """Update all models with a batch, then their running average and the moments.
+
+    Return whether all sums over the rows are finite, and the faded number of rows of each class.
+    """
+    counts, total = _count(codes, sample_weight, keep, counts, n_classes)
+    first = (1 if mu.shape[0] == 1 else 0) if n_classes else -1
     # Of CSR rows whose zeros have no effect, only the stored values are read.
     is_stored = scaling == 0 and keep == 1.0 and X is None and columns is None and not newton and not bounded
     n = 0 if is_stored else mu.shape[1]
@@ -308,7 +359,8 @@ def _learn(
     if scaling > 1:
         inverse = inverse_scale(m2, rows)
     for k in range(mu.shape[0]):
-        code, balance, rate, margin, done = first + k, steps[k, :2].copy(), steps[k, 2], bias[k].copy(), True
+        code, balance, margin, done = first + k, np.empty(2), bias[k].copy(), True
+        rate = _balance_and_rate(code, counts, total, power, step, mu.shape[1], balance)
         margin[0] += offset
         if X is not None:
             t1, t2 = (s1, s2) if k == 0 else (none, none)
@@ -333,7 +385,7 @@ def _learn(
                     rate, bounded, keep, prior, centre, inverse, mu[k], sigma[k], margin, none, none,
                 )  # fmt: skip
         if not done:
-            return False
+            return False, counts
         if intercept:
             bias[k, 0], bias[k, 1] = margin[0] - offset, margin[1]
     if share > 0.0:
@@ -342,7 +394,7 @@ def _learn(
         new_mean, new_m2 = absorbed(s1, s2, later, keep, mean, m2)
         overwrite(mean, new_mean)
         overwrite(m2, new_m2)
-    return True
+    return True, counts
 
 
 def _share(rows: tuple[float, float], mine: Any, theirs: Any) -> Any:
@@ -461,73 +513,3 @@ class NormalLinear:
         self.mu = self.mu * ratio
         self.sigma = self.sigma * np.abs(ratio)
         self._average = self._average * ratio
-
-    def learn(
-        self,
-        X: Rows,
-        codes: Array,
-        first: int,
-        steps: Floats,
-        weight: Array,
-        *,
-        rows: float,
-        keep: float,
-        link: int,
-        noise: float,
-        offset: float,
-        newton: bool,
-        bounded: bool,
-        moments: RunningMoments,
-        scaling: str | None,
-        adds: bool,
-        columns: Array | None,
-    ) -> bool:
-        """Update all models with a batch; return False if a sum over the rows is not finite.
-
-        Parameters
-        ----------
-        X : ndarray or CSR matrix of shape (n_rows, n_features)
-        codes : ndarray of shape (n_rows,)
-            Class codes, or the numeric target.
-        first : int
-            The class that the first model separates from the rest; negative: a model of the numeric target.
-        steps : ndarray of shape (n_models, 3)
-            Of each model: the weights of a row outside and inside its class, and the step of the gradient.
-        weight : ndarray of shape (n_rows,) or (0,)
-            Row weights; empty if all are 1.
-        rows : float
-            Their sum.
-        keep : float in (0, 1]
-            Factor of all earlier evidence.
-        link : {GAUSSIAN, PROBIT, LOGIT, POISSON}
-            Distribution of the target given the margin.
-        noise : float
-            Variance of the target given the margin (1 for a probit, 0 for links with their own noise).
-        offset : float
-            Added to every margin.
-        newton : bool
-            True for the assumed-density update, False for a gradient step.
-        bounded : bool
-            Whether the step is limited to that of the largest batch likelihood.
-        moments : RunningMoments
-            Of the features, before the batch.
-        scaling : {"standard", "center", None}
-            Whether features are centred, and scaled, by these moments.
-        adds : bool
-            Whether the moments learn the batch too, which is dense and then centred.
-        columns : ndarray of int, optional
-            The features with stored values, in order, if the CSR rows `X` have only these; for a gradient step.
-        """
-        evidence = keep * self.evidence + rows if self.averaged else 0.0
-        batch = (X, None, None, None) if isinstance(X, np.ndarray) else (None, X.data, X.indices, X.indptr)
-        weight_then = keep * moments.weight + rows
-        done = _learn(
-            *batch, columns, codes, first, steps, weight, link, noise, offset, newton, self.intercept, bounded, keep,
-            self.prior, _SCALINGS[scaling], moments.mean, moments.m2, moments.weight,
-            weight_then if adds else 0.0, self.mu, self.sigma, self.bias, self._average,
-            rows / evidence if evidence > 0.0 else 0.0,
-        )  # fmt: skip
-        self.evidence = evidence
-        if adds:
-            moments.weight = weight_then
-        return bool(done)

@@ -127,8 +127,7 @@ class Shapes:
         }
         self.late = max((int(one.kept[5:]) for one in declared if one.kept.startswith("late")), default=None)
         # One expression reads all shapes: a loop over them would take longer than many kernels.
-        read: dict[str, str] = {}
-        parts = "".join(f"{_expression(one.source, one.optional, one.size, read)}, " for one in self._sized)
+        parts = "".join(f"{_expression(one.source, one.optional, one.size)}, " for one in self._sized)
         source = f"lambda model: ({parts})"
         self._look: Callable[[Any], Any] = eval(source, {"each": _each, "own": _own})
         self._known: set[Any] = set()
@@ -524,43 +523,25 @@ def _resolve(model: Any, path: str) -> Iterator[tuple[Any, Any]]:
             yield one, eval(_code(f"part{some}"), {"part": part}) if some else part
 
 
-def _expression(
-    path: str, optional: bool, size: str, read: dict[str, str] | None, owner: str = "model"
-) -> str:
-    """Return the Python expression that reads a shape.
-
-    `read` contains the variables of the parts that the expressions before have read; those of this one are added. It is
-    None for an item, whose parts are other ones each time.
-    """
+def _expression(path: str, optional: bool, size: str, owner: str = "model") -> str:
+    """Return the Python expression that reads a shape."""
     if "?." in path:
         part, rest = path.split("?.", 1)
+        inside = _expression(rest, optional, size, "part")
         owner, _, part = f"{owner}.{part}".rpartition(".")
-        first, variable = _variable(f"getattr({owner}, {part!r}, None)", read)
-        return f"(None if {first} is None else {_expression(rest, optional, size, read, variable)})"
+        return f"(None if (part := getattr({owner}, {part!r}, None)) is None else {inside})"
     if "[]" in path:
         many, rest = path.split("[]", 1)
         whole = "own(item)" if size == _ITS_OWN else "item.shape"
-        item = _expression(rest.removeprefix("."), optional, size, None, "item") if rest else whole
+        item = _expression(rest.removeprefix("."), optional, size, "item") if rest else whole
         return f"tuple([item if item is None else {item} for item in each({owner}.{many})])"
     if size == _ITS_OWN:
         return f"own({owner}.{path})"
-    owner, _, name = (f"{owner}{path}" if path[0] == "[" else f"{owner}.{path}").rpartition(".")
-    if "." in owner and read is not None:
-        owner, _ = _variable(owner, read)
-    if optional:
-        return f"(part.shape if (part := getattr({owner}, {name!r}, None)) is not None else None)"
-    whole = f"{owner}.{name}" if owner else name
-    return whole if size[0] == "=" else f"{whole}.shape"
-
-
-def _variable(part: str, read: dict[str, str] | None) -> tuple[str, str]:
-    """Return the expression that reads a part, into a variable if it is the first one, and the variable."""
-    if read is None:
-        return f"(part := {part})", "part"
-    if part in read:
-        return read[part], read[part]
-    read[part] = f"part{len(read)}"
-    return f"({read[part]} := {part})", read[part]
+    whole = f"{owner}{path}" if path[0] == "[" else f"{owner}.{path}"
+    if not optional:
+        return whole if size[0] == "=" else f"{whole}.shape"
+    owner, _, name = whole.rpartition(".")
+    return f"(part.shape if (part := getattr({owner}, {name!r}, None)) is not None else None)"
 
 
 def _comparison(entries: list[tuple[str, str]]) -> str:

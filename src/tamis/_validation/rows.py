@@ -16,6 +16,9 @@ from tamis._validation.table import Table, as_table
 from tamis._validation.values import short_repr
 from tamis.errors import DataError
 
+_FEW_VALUES = 10_000
+_MODERATE = 1e150  # a sum of squares, whose square is finite
+
 
 def as_rows(X: Any) -> tuple[arrays.Rows, list[str] | None]:
     """Return the batch in the format of the kernels, and its column names if it has any.
@@ -37,6 +40,23 @@ def as_rows(X: Any) -> tuple[arrays.Rows, list[str] | None]:
     if X.shape[1] == 0:
         raise DataError(f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
     return X, names
+
+
+def is_plain(X: Any, n_features: int) -> bool:
+    """Return whether rows are an array with so many columns of moderate numbers: nothing to convert or to refuse.
+
+    >>> is_plain(np.ones((1, 2)), 2), is_plain(np.full((1, 2), np.nan), 2), is_plain([[1.0, 2.0]], 2)
+    (True, False, False)
+    """
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.shape[1] == n_features
+        and X.dtype == np.float64
+        and X.flags.carray
+        and 0 < X.size <= _FEW_VALUES
+        and bool(np.vdot(X, X) < _MODERATE)  # false for NaN
+    )
 
 
 def has_rows(X: Any) -> bool:
@@ -180,7 +200,7 @@ def reject_nonfinite(X: arrays.Rows, names: list[str] | None = None, *, allow_na
     values = X if type(X) is np.ndarray else X.data if sp.issparse(X) else X
     flat = values.reshape(-1)
     # One pass; a sum is finite only if all its terms are.
-    if flat.shape[0] <= 10_000:  # BLAS splits longer products between threads
+    if flat.shape[0] <= _FEW_VALUES:  # BLAS splits longer products between threads
         total = np.vdot(flat, flat)  # unlike `dot` it does not warn of overflow, and `errstate` takes 5 us
     else:
         with np.errstate(all="ignore"):

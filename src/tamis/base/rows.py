@@ -38,7 +38,7 @@ from tamis._validation.parameters import (
     number,
     parameters,
 )
-from tamis._validation.rows import has_rows, reject_nonfinite
+from tamis._validation.rows import has_rows, is_plain, reject_nonfinite
 from tamis._validation.table import as_table
 from tamis._validation.values import check_number, is_integer
 from tamis.base.changing_columns import ChangingColumns
@@ -50,8 +50,6 @@ from tamis.base.row_encoder import RowEncoder
 from tamis.base.row_intake import RowIntake
 from tamis.base.selector_mixin import SelectorMixin
 from tamis.errors import DataError
-
-_LARGEST_SQUARE = 1e150  # of a row that is learned without further checks
 
 
 class _SelectorColumns(ChangingColumns):
@@ -381,14 +379,12 @@ def codes_of_row(selector: RowSelector, X: Any, y: Any) -> Array | None:
     classes = vars(selector).get("classes_")
     if not (
         classes is not None
-        and type(X) is type(y) is np.ndarray
-        and X.shape == (1, selector.n_features_in_)
-        and X.dtype == np.float64
-        and X.flags.carray
+        and type(y) is np.ndarray
         and y.shape == (1,)
         and y.dtype.kind == classes.dtype.kind != "O"
+        and is_plain(X, selector.n_features_in_)
+        and len(X) == 1
         and selector.accepts.labels
-        and np.vdot(X, X) < _LARGEST_SQUARE  # false for NaN
     ):
         return None
     known, label, intake = classes.tolist(), y.item(), selector._intake

@@ -156,16 +156,10 @@ class SelectiveLearner:
     def _learns_rows(self) -> bool:
         """Whether the hooks of both models suffice for a row, and the learner gets all columns as they are."""
         selector, model = self.selector, self.learner.model
-        return (
-            isinstance(selector, RowSelector)
-            and type(selector).partial_fit is RowSelector.partial_fit
-            and isinstance(model, DenseRowClassifier)
-            and type(model)._partial_fit is DenseRowClassifier._partial_fit
-            and type(model)._validate_rows is DenseRowClassifier._validate_rows
-            and not (is_third_party(model) or self.is_sparse or self.learner.way != "whole")
-            and self.scale is None
-            and isinstance(self.replay.replay, str)
-        )
+        own = isinstance(selector, RowSelector) and type(selector).partial_fit is RowSelector.partial_fit
+        own = own and isinstance(model, DenseRowClassifier) and not is_third_party(model)
+        is_plain = self.learner.way == "whole" and self.scale is None and not self.is_sparse
+        return own and is_plain and isinstance(self.replay.replay, str)
 
     def codes_of_row(self, X: Any, y: Any) -> Array | None:
         """Return the code of the label of one row that :meth:`learn_row` can learn; None for any other input."""

@@ -26,7 +26,7 @@ from tamis._guard import ThreadSafe
 from tamis._validation.arrays import Array, Floats, Mask, Rows
 from tamis._validation.labels import as_classes, as_column, as_target, encode_labels
 from tamis._validation.parameters import Kind, are_checked, check_parameters, integer, parameter
-from tamis._validation.rows import has_rows, reject_nonfinite
+from tamis._validation.rows import has_rows, is_plain, reject_nonfinite
 from tamis._validation.table import as_table
 from tamis._validation.values import is_integer
 from tamis.base.categories import MAX_CATEGORIES, CategoryCodes, split_rows
@@ -417,8 +417,9 @@ class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type
     def _apply_learner(self, X: Any, verb: str) -> Any:
         """Return the learner's output for rows."""
         models = self._current_models()
-        raw, X, names = self._split(X)
-        X = self._convert(X, raw, names, learn=False)
+        if self.is_sparse_ or not is_plain(X, self.n_features_in_):
+            raw, X, names = self._split(X)
+            X = self._convert(X, raw, names, learn=False)
         learner = models.learner
         try:
             view = models.view(X)

@@ -355,12 +355,15 @@ class FIRES(RowSelector):
         models, moments = self._models, self._moments
         evidence = keep * models.evidence + rows if models.averaged else 0.0
         later = keep * moments.weight + rows if in_step else 0.0
+        batch: tuple[Any, Any, Any, Any] = (X, None, None, None)
+        if not dense:
+            batch = None, near.data, near.indices, near.indptr
         done, self._counts = learn_batch(
-            *((X, None, None, None) if dense else (None, near.data, near.indices, near.indptr)), columns, y, n_classes,
-            self._counts, self._balance_power, self.learning_rate or 0.0, weight, _LINKS[self.model], noise, offset,
-            self.update == "assumed-density", models.intercept, n_classes == 0 and self.learning_rate is None, keep,
-            models.prior, _SCALINGS[self.scaling], moments.mean, moments.m2, moments.weight, later,
-            models.mu, models.sigma, models.bias, models._average, rows / evidence if evidence > 0.0 else 0.0,
+            *batch, columns, y, n_classes, self._counts, self._balance_power, self.learning_rate or 0.0, weight,
+            _LINKS[self.model], noise, offset, self.update == "assumed-density", models.intercept,
+            n_classes == 0 and self.learning_rate is None, keep, models.prior, _SCALINGS[self.scaling], moments.mean,
+            moments.m2, moments.weight, later, models.mu, models.sigma, models.bias, models._average,
+            rows / evidence if evidence > 0.0 else 0.0,
         )  # fmt: skip
         if not done:
             self._refuse(X)

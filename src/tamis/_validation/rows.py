@@ -48,6 +48,7 @@ def is_plain(X: Any, n_features: int) -> bool:
     >>> is_plain(np.ones((1, 2)), 2), is_plain(np.full((1, 2), np.nan), 2), is_plain([[1.0, 2.0]], 2)
     (True, False, False)
     """
+    # NaN is not moderate either.
     return (
         type(X) is np.ndarray
         and X.ndim == 2
@@ -55,7 +56,7 @@ def is_plain(X: Any, n_features: int) -> bool:
         and X.dtype == np.float64
         and X.flags.carray
         and 0 < X.size <= _FEW_VALUES
-        and bool(np.vdot(X, X) < _MODERATE)  # false for NaN
+        and bool(np.vdot(X, X) < _MODERATE)
     )
 
 

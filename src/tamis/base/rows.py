@@ -314,9 +314,6 @@ class RowSelector(_SelectorColumns, SelectorMixin, BaseEstimator):  # type: igno
     @property
     def warming_up_(self) -> bool:
         """Whether features cannot be ranked yet."""
-        return self._is_warming_up()
-
-    def _is_warming_up(self) -> bool:
         if "n_seen_" not in vars(self):
             check_is_fitted(self)
         if self._is_regression():
@@ -352,7 +349,7 @@ class RowSelector(_SelectorColumns, SelectorMixin, BaseEstimator):  # type: igno
         return self._transform_rows(X if table is None else table)
 
     def _get_support_mask(self) -> Mask:
-        if self._is_warming_up():
+        if self.warming_up_:
             return np.ones(self.n_features_in_, dtype=bool)
         if self._chooses_count:
             mask = self._selection()

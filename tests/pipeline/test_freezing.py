@@ -21,14 +21,19 @@ from sklearn.preprocessing import StandardScaler
 import tamis
 from tamis import (
     FIRES,
+    OSFS,
     AdaptiveRandomForest,
+    AlphaInvesting,
+    ByName,
     ForwardPartialCorrelation,
     HoeffdingAdaptiveTree,
     HoeffdingTree,
     Perceptron,
+    PerTarget,
     Refit,
     SGDLinearSVM,
     SGDLogisticRegression,
+    SparseFSA,
     StreamingRandomPatches,
     StreamPipeline,
     WeightedKNN,
@@ -221,8 +226,13 @@ def test_the_model_is_not_changed_and_may_learn_on() -> None:
     assert (frozen.predict(NEW[:500]) == expected).all()
 
 
-def test_a_selector_becomes_its_columns() -> None:
-    selector = FIRES(3).fit(X, TWO)
+@pytest.mark.parametrize(
+    "make", [FIRES, OSFS, lambda: AlphaInvesting(model="logistic"), lambda: PerTarget(FIRES(3))]
+)
+def test_a_selector_becomes_its_columns(make: Callable[[], Any]) -> None:
+    selector = make()
+    several = isinstance(selector, PerTarget)
+    selector.fit(X, np.column_stack([TWO, THREE > 1]) if several else TWO)
     frozen = freeze(selector)
     assert (frozen.transform(NEW[:50]) == selector.transform(NEW[:50])).all()
     assert (frozen["columns"].get_support() == selector.get_support()).all()
@@ -251,6 +261,8 @@ def test_names_of_a_frame_are_those_of_the_pipeline() -> None:
     ("make", "message"),
     [
         (lambda: HoeffdingTree().fit(X, TWO), "leaf='nb-adaptive' cannot be frozen: .*leaf='majority', or export"),
+        (lambda: ByName(FIRES(1)).fit([{"a": 1.0}, {"b": 2.0}], [0, 1]), "features by name cannot be frozen"),
+        (lambda: SparseFSA(3).fit(X, TWO), "the learner SparseFSA cannot be frozen"),
         (lambda: WeightedKNN().fit(X, TWO), "the learner WeightedKNN cannot be frozen"),
         (lambda: Refit("random-forest").partial_fit(X[:20], TWO[:20]), "no fitted estimator"),
         (lambda: HoeffdingTree(leaf="majority", categorical=[0]).fit(np.round(X), np.round(X[:, 0])), "categories"),

@@ -3,7 +3,7 @@
 =====================================  ==========================================================================
 model                                  becomes
 =====================================  ==========================================================================
-a row selector                         a `VarianceThreshold` whose `get_support` is the selection
+a selector of rows or columns          a `VarianceThreshold` whose `get_support` is the selection
 the scale of a `StreamPipeline`        a `MinMaxScaler` from -5 to 5, which limits standardised values
 Perceptron, logistic regression, SVM   an `SGDClassifier` with their weights
 `WeightedNaiveBayes`                   a `GaussianNB`: a variance is divided by the weight of its feature
@@ -44,7 +44,7 @@ from sklearn.preprocessing import (
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._validation import Array, Floats
-from tamis.base import RowSelector
+from tamis.base.selector_mixin import SelectorMixin
 from tamis.learners.class_likelihoods import ClassLikelihoods
 from tamis.learners.hoeffding import AdaptiveRandomForest, HoeffdingTree
 from tamis.learners.hoeffding.classifier import LEAVES
@@ -111,8 +111,12 @@ def _freeze(model: Any, *, plain: bool) -> Pipeline:
         if model.categories_:
             raise _unsupported("categories", "convert them to numbers before the pipeline")
         steps = _steps_of_models(model._current_models(), plain=plain)
-    elif isinstance(model, RowSelector):
+    elif isinstance(model, SelectorMixin) and not hasattr(model, "predict"):
         steps = [("columns", _columns(model.get_support(indices=True), model.n_features_in_))]
+    elif not hasattr(model, "n_features_in_"):
+        raise _unsupported(
+            "features by name", "freeze its estimator_, whose first columns are feature_names_"
+        )
     else:
         everything = np.arange(model.n_features_in_)
         steps = _steps_of_learner(model, everything, everything.size, "columns", None, plain=plain)

@@ -417,6 +417,9 @@ def imports(path: Path) -> list[tuple[str, bool]]:
             found.extend((alias.name.split(".")[0], at_import) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             found.append((node.module.split(".")[0], at_import))
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "import_extra":
+            if isinstance(node.args[0], ast.Constant):
+                found.append((str(node.args[0].value).split(".")[0], False))
         elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             return
         for child in ast.iter_child_nodes(node):

@@ -308,6 +308,71 @@ def inflation_within(y, level, long=11):
     return within / ((len(counts) - len(parents)) * (1 << level) * share * (1 - share))
 
 
+def regimes(rng, n, n_columns, draw, scale=1.0):
+    """Columns of noise around levels that last for random numbers of rows."""
+    levels = np.empty((n, n_columns))
+    for column in levels.T:
+        ends = np.cumsum(draw(n).astype(int) + 1)
+        column[:] = rng.normal(size=n + 1)[np.searchsorted(ends, np.arange(n), side="right")]
+    return scale * levels + rng.normal(size=(n, n_columns))
+
+
+LENGTHS = {
+    "exponential": lambda rng: lambda n: rng.exponential(1000, n),
+    "short": lambda rng: lambda n: rng.exponential(300, n),
+    "long": lambda rng: lambda n: rng.exponential(3000, n),
+    "gamma": lambda rng: lambda n: rng.gamma(0.5, 2000, n),
+    "Pareto": lambda rng: lambda n: 333 * (rng.pareto(1.5, n) + 1),
+}
+
+
+@pytest.mark.parametrize("lengths", LENGTHS)
+def test_few_regimes_are_not_taken_for_independent_rows(lengths):
+    """A tenth of the p-values were below .01."""
+    small, named = {name: [] for name in (*ALL, "gini")}, []
+    for seed in range(20):
+        rng = np.random.default_rng(7300 + seed)
+        draw = LENGTHS[lengths](rng)
+        X, y = regimes(rng, 4000, 10, draw), (regimes(rng, 4000, 1, draw)[:, 0] > 0).astype(int)
+        screen = Screening(3, scores=list(small)).fit(X, y)
+        for name, shares in small.items():
+            shares.append(np.mean(screen.table_[f"{name}_pvalue"] < 0.01))
+        if np.isnan(screen.n_effective_).any():
+            named.append(screen.rows_missing_)
+    for shares in small.values():
+        assert np.mean(shares) <= 0.04
+    assert len(named) > 5
+    assert min(named) >= 100
+
+
+@pytest.mark.parametrize("noisy", ["label", "columns"])
+def test_regimes_of_one_side_only_leave_pvalues(noisy):
+    known = []
+    for seed in range(10):
+        rng = np.random.default_rng(7400 + seed)
+        X, y = rng.normal(size=(8000, 5)), rng.integers(0, 2, 8000)
+        if noisy == "label":
+            y = (regimes(rng, 8000, 1, lambda n, r=rng: r.exponential(1000, n))[:, 0] > 0).astype(int)
+        else:
+            X = regimes(rng, 8000, 5, lambda n, r=rng: r.exponential(1000, n))
+        X[:, 0] += 0.5 * y
+        table = Screening(2, scores=["t", "mi"]).fit(X, y).table_
+        known.append([table["t_pvalue"][0] < 0.01, table["mi_pvalue"][0] < 0.01])
+    assert np.mean(known) >= 0.6
+
+
+def test_dependence_that_was_not_tested_yet_leaves_pvalues_undetermined():
+    """Labels are tested after 4,096 and 6,144 rows; in between they become dependent."""
+    rng = np.random.default_rng(3)
+    y = (rng.random(6000) < np.repeat([0.3, 0.7], [4096, 1904])).astype(int)
+    X = rng.normal(size=(6000, 3)) + np.repeat([0.0, 0.5], [4096, 1904])[:, None]
+    screen = Screening(2, scores=ALL).fit(X, y)
+    assert screen.rows_dependent_
+    assert screen.rows_missing_ > 0
+    for name in ALL:
+        assert (screen.table_[f"{name}_pvalue"] == 1.0).all()
+
+
 @pytest.mark.parametrize("n", [1500, 2048, 9001, 30_000])
 def test_the_inflation_is_that_of_the_definition(n):
     rng = np.random.default_rng(1)

@@ -124,7 +124,7 @@ _RISE = 1.5  # standard errors by which a longer block must exceed a shorter one
 # Blocks of an error: four times the memory, and at least six of them.
 _LEVELS_ABOVE, _FEWEST_OF_ERROR = 2, 6.0
 # Standard errors at which parts are dependent; s at which an error is undetermined.
-_DEPENDENT, _GROWTH, _LEVELS_OF_GROWTH = 2.0, 0.5, 4
+DEPENDENT, GROWTH, _LEVELS_OF_GROWTH = 2.0, 0.5, 4
 _MOST_BLOCKS = 1 << 22  # of weighted rows, whose weights may sum to any number
 FEWEST_LAGS = 4  # whose variance is informative about a cycle
 _LEVELS = 10  # block lengths of values: 1, 2, ..., 512
@@ -534,9 +534,7 @@ def mean_error(sums: Floats, weight: Floats) -> MeanError:
         return MeanError(math.nan, 0.0)
     curve, n_blocks = np.array(variance), np.array(blocks)
     flat, at = int(flat_level(curve[:, None], n_blocks)[0]), slice(1, int(np.count_nonzero(n_blocks >= 8.0)))
-    if not (
-        curve[at] > (1.0 + _DEPENDENT * np.sqrt(2.0 / n_blocks[at] - 2.0 / n_blocks[0])) * curve[0]
-    ).any():
+    if not (curve[at] > (1.0 + DEPENDENT * np.sqrt(2.0 / n_blocks[at] - 2.0 / n_blocks[0])) * curve[0]).any():
         flat = 0
     level = flat + _LEVELS_ABOVE if flat else 0
     needed = _FEWEST_OF_ERROR * 2.0**level * total / len(sums)
@@ -544,7 +542,7 @@ def mean_error(sums: Floats, weight: Floats) -> MeanError:
         return MeanError(math.nan, 0.0, needed - total)
     square, b = max(variance[level], variance[flat]), blocks[level]
     s = growth(curve[: level + 1, None], n_blocks[: level + 1]) if level else np.zeros(1)
-    if s[0] > _GROWTH:
+    if s[0] > GROWTH:
         return MeanError(math.nan, 0.0, max(2.0 * needed - total, total))
     return MeanError(math.sqrt(square * extrapolation(s, b)[0]) / max(total, 1e-300), b - 1.0)
 

@@ -36,8 +36,9 @@ import scipy.sparse as sp
 
 from tamis._kernels import njit
 from tamis._validation import Array, Floats, Mask, Rows
-from tamis.dependence.autocorrelation import FEWEST_LAGS, flat_level, join_blocks, join_pairs
+from tamis.dependence.autocorrelation import FEWEST_LAGS, flat_level, growth, join_blocks, join_pairs
 from tamis.summaries.batch import FadingState, n_bytes
+from tamis.summaries.class_moments import ClassMoments
 from tamis.summaries.label_series import LAGS
 
 _PART = 4096  # rows paired with their lags at a time
@@ -591,15 +592,48 @@ class BlockSums(FadingState):
         -------
         ndarray of shape (n_features,), bool
         """
+        return flat_level(*self._curve(shortest, 8)) > 0
+
+    def growth(self) -> Floats:
+        """Return the growth of the variance of the sums of each feature within the classes; shape (n_features,)."""
+        curve, blocks = self._curve(1.0, 4)
+        return growth(curve, blocks) if len(blocks) > 1 else np.zeros(self.n_features)
+
+    def _curve(self, shortest: float, fewest: int) -> tuple[Floats, Floats]:
+        """Return the variance between blocks of this length and its doubles, and their number."""
         sums, weight, _ = self.by_block(shortest)
         values = self._class_sums(sums)
         within = (values - values.sum(axis=0) / np.maximum(weight.sum(axis=0), 1e-300) * weight).sum(axis=1)
-        ratio, blocks = [], []
-        while len(within) >= 8:
-            ratio.append((within**2).sum(axis=0))
+        curve, blocks = [], []
+        while len(within) >= fewest:
             blocks.append(float(len(within)))
+            curve.append((within**2).sum(axis=0) * blocks[-1] / (blocks[-1] - 1.0))
             within = join_pairs(within)
-        return flat_level(np.array(ratio).reshape(len(blocks), self.n_features), np.array(blocks)) > 0
+        return np.array(curve).reshape(len(blocks), self.n_features), np.array(blocks)
+
+    def preceded(self, n_rows: int, sums: Array, count: Array, moments: ClassMoments) -> Self:
+        """Return a copy in which all rows before the first block are one more block.
+
+        Parameters
+        ----------
+        n_rows : int
+            How many rows precede the first block.
+        sums : ndarray of shape (n_classes, m, n_features), float64
+            Of all rows; weights of the values in each bin, if there are edges.
+        count : ndarray of shape (n_classes, n_features), float64
+            Weight of the values present, of all rows.
+        moments : ClassMoments
+            Of all rows, whose weights are used.
+        """
+        part, (mine, present, weight2) = self._now(), self.by_block()
+        part._rows = np.concatenate([[n_rows], part._rows])
+        part._sums = np.concatenate([(sums - mine.sum(axis=0))[None], mine])
+        part._weight = _with_first(part._weight, moments.weight())
+        part._weight2 = _with_first(weight2, moments.squared_weight())
+        present = np.broadcast_to(present, (*present.shape[:2], part.n_features))
+        part._missing = part._weight[..., None] - _with_first(present, count)
+        part._stored, part._sparse_weight = np.zeros((*part._weight.shape, 0)), np.zeros_like(part._weight)
+        return part
 
     def n_occupied(self, shortest: float = 1.0) -> Floats:
         """Return in how many blocks, effectively, the values of each feature outside its most frequent bin are.
@@ -653,6 +687,11 @@ class BlockSums(FadingState):
         use = known & (np.array(LAGS) >= min(shortest, fourth))
         mean = now._lag_sums[use] / np.maximum(weight[use], 1e-300)
         return np.where(weight[use] > 0.0, mean, 0.0), weight[use]
+
+
+def _with_first(parts: Array, total: Array) -> Floats:
+    """Return the values of the blocks, preceded by what is left of the total."""
+    return np.concatenate([np.maximum(total - parts.sum(axis=0), 0.0)[None], parts])
 
 
 def take_places(left: Array, start: int, room: int) -> tuple[slice, Array, int]:

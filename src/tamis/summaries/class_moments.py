@@ -543,6 +543,10 @@ class ClassMoments(FadingState):
         """Return the faded number of rows of each class, shape (n_classes,)."""
         return self._weight / self._gain
 
+    def squared_weight(self) -> Floats:
+        """Return the sum of the squared (faded) weights of the rows of each class, shape (n_classes,)."""
+        return self._weight2 / self._gain**2
+
     def effective(self) -> Floats:
         """Return the effective sample size W^2 / W2 of each class, shape (n_classes,); without fading, W."""
         return np.divide(

@@ -349,6 +349,11 @@ class FixedBins(FadingState):
 
     # -- results -------------------------------------------------------------------------------------------
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all rows are counted at the same edges."""
+        return len(self._parts) == 1
+
     def counts(self) -> Floats:
         """Return the rows in each current bin, (n_features, n_bins, n_classes); 0 without edges."""
         if not self._parts:

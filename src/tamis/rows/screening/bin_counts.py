@@ -321,6 +321,23 @@ class BinCounts(SizedState):
             edges[self.numeric] = self._exact.edges
         return edges
 
+    def counts_at_edges(self) -> Floats | None:
+        """Return the weights of the values in the bins of :meth:`edges`, (n_classes, n_bins, n_features), of all rows.
+
+        None if they are unknown, because the edges were determined more than once.
+        """
+        n_classes = self._quantiles.n_classes
+        counts = np.zeros((n_classes, self.n_bins, self.n_features))
+        if len(self.numeric):
+            if self._exact is None or not self._exact.is_whole:
+                return None
+            counts[:, :, self.numeric] = self._exact.counts().T
+        if self._categories is not None:
+            table = self._categories.table().T
+            counts[:, : table.shape[1], self.categorical] = table[:, : self.n_bins]
+            counts[:, -1, self.categorical] += table[:, self.n_bins :].sum(axis=1)
+        return counts
+
     def information_band(self, alpha: float, inflation: Array | None = None) -> tuple[Floats, Floats]:
         """Return a band of the mutual information of each feature: 0 to the maximum for categories.
 

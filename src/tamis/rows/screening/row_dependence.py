@@ -13,7 +13,16 @@ A block must be longer than the dependence of the score contributions, and thus 
 the feature: at least twice that of the labels, or eight times the variance inflation of the feature within the classes,
 where it no longer grows with the length of the blocks. A file sorted by class thus has valid p-values unless its
 features are autocorrelated. With fewer than six such blocks, the variance of a feature is undetermined. The rows before
-the dependence was found count as one more block: if they are most of the rows, nothing is known of their variance.
+the dependence was found count as one more block: if they are most of the rows, nothing is known of their variance. Its
+sums, those of all rows minus the others, count for the variance inflation of the feature.
+
+Where few states were seen, blocks of any length may look alike by chance. So the memory of labels is unknown if their
+blocking curve rises up to the longest blocks and its growth s exceeds .65, and that of a feature if its blocks are
+dependent by two standard errors and s exceeds .5. If that of the labels is unknown and s of the feature is smaller, its
+inflation is multiplied by (10a) of :mod:`tamis.dependence.autocorrelation`. The limit of labels is higher than that of
+a mean, since contributions decorrelate at least as fast as either series. It was chosen on regimes of exponential
+lengths (means of 300, 1,000 and 3,000 rows), AR(.9), AR(.99), ARFIMA(0, .4, 0) and lots of random lengths: .8 leaves up
+to .035 of the p-values of these lots below .01, and .5 costs power on AR(.9) rows.
 
 A row of weight w is w consecutive rows of the series, except with `evidence`, which counts each row once.
 """
@@ -31,15 +40,19 @@ from numpy.typing import NDArray
 from tamis._shapes import Shapes, SizedState
 from tamis._validation import Array, Floats, Ints, Mask, Rows
 from tamis.dependence.autocorrelation import (
+    DEPENDENT,
     FEWEST_LAGS,
+    GROWTH,
     Inflation,
     anova_inflation,
     contrast_inflation,
     cycle_inflation,
+    extrapolation,
     table_inflation,
 )
 from tamis.summaries.batch import change_parts, n_bytes
 from tamis.summaries.block_sums import BlockSums, take_places
+from tamis.summaries.class_moments import ClassMoments
 from tamis.summaries.label_series import LabelSeries
 
 _FEWEST = 4.5  # degrees of freedom; with fewer, the long-run variance is undetermined
@@ -112,7 +125,7 @@ class RowDependence(SizedState):
     @property
     def dependent(self) -> bool:
         """Whether a correction is needed: always, or because the labels depend on earlier ones."""
-        return self.always or (self.found and (self.cyclic or self.labels.dependent))
+        return self.always or self.labels.dependent or (self.found and self.cyclic)
 
     def forget(self, columns: NDArray[np.intp]) -> None:
         """Reset some features; they then count as 0 in all (CSR) rows so far."""
@@ -239,11 +252,12 @@ class RowDependence(SizedState):
 
     # -- results -------------------------------------------------------------------------------------------
 
-    def moments(self, score: str, variance: Array) -> Inflation:
-        """Return the inflation of a score of the class means; `variance` is that within the classes.
+    def moments(self, score: str, moments: ClassMoments) -> Inflation:
+        """Return the inflation of a score of the class means, given the moments of all rows.
 
         The score is "t", "fisher", or "trend" over the levels of a numeric target; only "t" has a test per class.
         """
+        count, mean, variance = moments.read()
 
         def read(at: _Means) -> tuple[Array, Array, Array]:
             own = contrast_inflation(
@@ -260,14 +274,18 @@ class RowDependence(SizedState):
             factor = contrast_inflation(at.covariance, at.count, variance, at.effective, at.lagged, contrasts)
             return factor, np.ones(self.n_features), own
 
-        return self._by_length(self.values, read, len(variance) if score == "t" and len(variance) > 2 else 1)
+        n_tests = len(variance) if score == "t" and len(variance) > 2 else 1
+        return self._by_length(self.values, moments, (count * mean)[:, None], count, read, n_tests)
 
-    def tables(self, *, cuts: bool = False) -> Inflation:
-        """Return the inflation of the bin scores; with `cuts`, the largest of any cut of the bins in two."""
+    def tables(self, moments: ClassMoments, table: Array | None, *, cuts: bool = False) -> Inflation:
+        """Return the inflation of the bin scores; with `cuts`, the largest of any cut of the bins in two.
+
+        The weights of the classes are those of `moments`. The table, of shape (n_classes, n_bins, n_features), has the
+        bins of the blocks, of all rows; None if it is unknown.
+        """
 
         def read(at: _Means) -> tuple[Array, Array, Array]:
-            assert self.cells is not None
-            counts, _, weight2 = self.cells.by_block(at.shortest)
+            counts, _, weight2 = at.blocks.by_block(at.shortest)
             below, total = counts.cumsum(axis=2), counts.sum(axis=2)
             parts = [counts]
             if cuts:
@@ -282,63 +300,73 @@ class RowDependence(SizedState):
                 factor, own = np.maximum(factor, one), np.maximum(own, of_feature)
             return (factor * cycle_inflation(at.covariance, at.count, at.lagged))[None], left, own
 
-        return self._by_length(self.cells, read, 1)
+        count = None if table is None else table.sum(axis=1)
+        return self._by_length(self.cells, moments, table, count, read, 1)
 
     def _by_length(
-        self, blocks: BlockSums | None, read: Callable[[_Means], tuple[Array, Array, Array]], n_tests: int
-    ) -> Inflation:
+        self, blocks: BlockSums | None, moments: ClassMoments, sums: Array | None, present: Array | None,
+        read: Callable[[_Means], tuple[Array, Array, Array]], n_tests: int,
+    ) -> Inflation:  # fmt: skip
         """Return the result of `read` for each feature, with the shortest blocks that are long enough for it."""
         array = np.full((n_tests, self.n_features), np.nan)
         left, freedom = np.ones(self.n_features), np.zeros(self.n_features)
         if blocks is None or not blocks.n_rows:
             return Inflation(array, left, freedom)
-        enough, shortest = _LENGTHS * self.labels.memory_length(), float(blocks.length)
-        _, weight, weight2 = blocks.by_block()
-        count = np.broadcast_to(weight.sum(axis=0), (self.labels.n_classes, self.n_features))
-        whole = weight.max(axis=2, initial=0.0).sum(axis=0)  # weight of the rows, at least of their values
-        effective = count * (whole / np.maximum(weight2.sum(axis=0), 1e-300))[:, None]
+        n, enough, shortest = (
+            self.labels.n_counted,
+            _LENGTHS * self.labels.memory_length(),
+            float(blocks.length),
+        )
+        # Earlier rows, whose labels seemed independent, count as one more block, whose variance is unknown.
+        n_before = 0 if self.fades else max(n - blocks.n_rows, 0)
+        before, whole = n_before / max(n, 1), None
+        if n_before and sums is not None:
+            whole = blocks.preceded(n_before, sums, present, moments)
         lagged, missing = blocks.lagged_means(enough)[0], np.ones(self.n_features, dtype=bool)
         if not self.cyclic:
             lagged = lagged[:0]
         elif len(lagged) < FEWEST_LAGS:
             return Inflation(array, left, freedom)
-        # Earlier rows, whose labels seemed independent, count as one more block.
-        before = 0.0 if self.fades else max(1.0 - blocks.n_rows / max(self.labels.n_counted, 1), 0.0)
+        s = blocks.growth()
         while missing.any():
-            covariance, nu = blocks.covariance(shortest)
-            nu = 1.0 / (before**2 + (1.0 - before) ** 2 / (nu + 1.0)) - 1.0
+            at = _Means.of(blocks, shortest, before, lagged)
+            nu, is_spread = at.freedom, bool(at.spread.all())
             if nu < _FEWEST:
                 break
-            spread = blocks.spread_out(shortest)
-            at = _Means(shortest, covariance, nu, count, effective, lagged, spread[:, None])
             values, of_statistic, own = read(at)
+            if whole is not None:
+                own = np.maximum(own, read(_Means.of(whole, shortest, 0.0, lagged))[2])
             # A file sorted by class: each class is a contiguous part of the feature's series.
-            if not spread.all():
+            if not is_spread:
                 values[:], of_statistic = own, np.ones(self.n_features)
+            slow = own > 1.0 + DEPENDENT * math.sqrt(2.0 / (nu + 1.0))
             flat = (
                 (shortest >= _OWN_LENGTHS * own)
                 & ~blocks.rises(shortest)
                 & (blocks.n_occupied(shortest) > _FEWEST)
+                & ~(slow & (s > GROWTH))
+                & ((whole is not None) | (n_before <= blocks.length))
             )
-            here = missing & (flat | bool(spread.all() and shortest >= enough))
+            if not (by_labels := is_spread and shortest >= enough):
+                values *= extrapolation(np.where(slow & flat & math.isinf(enough), s, 0.0), nu + 1.0)
+            here = missing & (flat | by_labels)
             array[:, here], left[here] = values[:, here], of_statistic[here]
-            cycle = cycle_inflation(covariance, count, lagged, least=0.0)
+            cycle = cycle_inflation(at.covariance, at.count, lagged, least=0.0)
             freedom[here] = np.where(cycle * _CYCLE_BOUND > 1.0, min(nu, len(lagged) - 1.0), nu)[here]
             missing &= ~here
             shortest *= 2.0
         return Inflation(array, left, freedom)
 
     def rows_missing(self) -> int:
-        """Return about how many more rows are needed until there are enough blocks for any feature."""
+        """Return about how many more rows are needed until there are enough blocks; as many as so far if unknown."""
         n = self.labels.n_counted
-        enough = (_FEWEST + 1.0) * _LENGTHS * self.labels.memory_length()
-        blocks = self.cells if self.values is None else self.values
-        before = 0 if blocks is None or self.fades else n - blocks.n_rows
-        return max(math.ceil(max(enough, 2.5 * before)) - n, 1)
+        needed = (_FEWEST + 1.0) * _LENGTHS * self.labels.memory_length()
+        return math.ceil(needed) - n if n < needed < math.inf else n
 
 
 @dataclass(frozen=True)
 class _Means:
+    blocks: BlockSums
     shortest: float  # rows of a block
     covariance: Floats  # of the class means, long-run
     freedom: float  # of the covariance
@@ -346,3 +374,16 @@ class _Means:
     effective: Floats
     lagged: Floats
     spread: Mask  # classes with rows in several blocks, (n_classes, 1)
+
+    @classmethod
+    def of(cls, blocks: BlockSums, shortest: float, before: float, lagged: Floats) -> _Means:
+        """Return the means in blocks of these rows, if a part of the rows before them is one more block."""
+        covariance, nu = blocks.covariance(shortest)
+        nu = 1.0 / (before**2 + (1.0 - before) ** 2 / (nu + 1.0)) - 1.0
+        _, weight, weight2 = blocks.by_block()
+        count = np.broadcast_to(weight.sum(axis=0), (blocks.n_classes, blocks.n_features))
+        whole = weight.max(axis=2, initial=0.0).sum(axis=0)  # weight of the rows, at least of their values
+        effective = count * (whole / np.maximum(weight2.sum(axis=0), 1e-300))[:, None]
+        return cls(
+            blocks, shortest, covariance, nu, count, effective, lagged, blocks.spread_out(shortest)[:, None]
+        )

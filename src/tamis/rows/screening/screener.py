@@ -610,9 +610,14 @@ class Screener(RowSelector):
         if self.warming_up_ or self._dependence is None or not self._dependence.dependent:
             return None
         if name not in _OF_MOMENTS:
-            return self._dependence.tables()
+            return self._tables_inflation()
         score = "trend" if name == "t" and self._is_regression() else name
-        return self._dependence.moments(score, self._moments.read()[2])
+        return self._dependence.moments(score, self._moments)
+
+    def _tables_inflation(self, *, cuts: bool = False) -> Inflation:
+        assert self._dependence is not None
+        table = None if self._bins is None else self._bins.counts_at_edges()
+        return self._dependence.tables(self._moments, table, cuts=cuts)
 
     def _largest(self, inflation: Inflation, alpha: float) -> Floats:
         """Return the inflation for a band, which is determined by the direction of the largest variance."""
@@ -704,8 +709,7 @@ class Screener(RowSelector):
             return partial(independence_statistic, log=name == "mi")
         inflation = None
         if self._inflation(name) is not None:
-            assert self._dependence is not None
-            inflation = self._dependence.tables(cuts=in_order).take(columns)
+            inflation = self._tables_inflation(cuts=in_order).take(columns)
         return partial(gini_statistic, in_order=in_order, inflation=inflation)
 
     def _pvalues_of_bins(self, name: str, tables: list[tuple[Array, Array, bool]]) -> Floats:

@@ -205,6 +205,22 @@ def slow_regimes(rng, n):
     return S[:, :D] + rng.normal(size=(n, D)), noisy(rng, S[:, D])
 
 
+def regimes_of(draw, label=True, columns=True):
+    """Levels under noise, in label and columns or in one of them; `draw` returns the length of a regime."""
+
+    def design(rng, n):
+        levels = np.zeros((n, D + 1))
+        for j in range(0 if columns else D, D + 1 if label else D):
+            start = 0
+            while start < n:
+                stop = start + int(draw(rng)) + 1
+                levels[start:stop, j], start = rng.normal(), stop
+        X = levels + rng.normal(size=(n, D + 1))
+        return X[:, :D], (X[:, D] > 0).astype(int)
+
+    return design
+
+
 def random_walks(rng, n):
     X = np.cumsum(rng.normal(size=(n, D + 1)), axis=0)
     return X[:, :D], (X[:, D] > np.median(X[:, D])).astype(int)
@@ -267,6 +283,18 @@ SLOW = {
     "nested lots": nested_lots, "regimes of Pareto lengths": pareto_regimes,
     "AR(.995)": lambda rng, n: autoregressive(0.995)(rng, n)[:2],
     "daily sine": daily_sine, "five runs of each class": five_runs,
+} | {
+    f"regimes of {kind}": regimes_of(draw) for kind, draw in {
+        "1,000 rows, exponential": lambda rng: rng.exponential(1000),
+        "300 rows, exponential": lambda rng: rng.exponential(300),
+        "3,000 rows, exponential": lambda rng: rng.exponential(3000),
+        "1,000 rows, gamma(.5)": lambda rng: rng.gamma(0.5, 2000),
+        "1,000 rows, gamma(4)": lambda rng: rng.gamma(4, 250),
+        "1,000 rows, Pareto(1.5)": lambda rng: 333 * (rng.pareto(1.5) + 1),
+    }.items()
+} | {
+    "regimes of the label only": regimes_of(lambda rng: rng.exponential(1000), columns=False),
+    "regimes of the columns only": regimes_of(lambda rng: rng.exponential(1000), label=False),
 }  # fmt: skip
 DIFFERENCES = {
     "independent": lambda rng, n: rng.normal(size=n), "AR(.9)": lambda rng, n: series(rng, n, 1, 0.9)[:, 0],
@@ -425,7 +453,7 @@ def slow_measurements(full):
                     lambda s, d=design, k=kind: slow_level(d, k, 4000, s),
                 )
             )
-        for n in (3000, 12_000):
+        for n in (3000, 6000, 12_000):
             lines.append(
                 (
                     f"promise: p < .01, {design}, n={n}",

@@ -320,7 +320,7 @@ class RowDependence(SizedState):
         # Earlier rows, whose labels seemed independent, count as one more block, whose variance is unknown.
         n_before = 0 if self.fades else max(n - blocks.n_rows, 0)
         before, whole = n_before / max(n, 1), None
-        if n_before and sums is not None:
+        if n_before and sums is not None and present is not None:
             whole = blocks.preceded(n_before, sums, present, moments)
         lagged, missing = blocks.lagged_means(enough)[0], np.ones(self.n_features, dtype=bool)
         if not self.cyclic:
@@ -348,7 +348,7 @@ class RowDependence(SizedState):
                 & ((whole is not None) | (n_before <= blocks.length))
             )
             if not (by_labels := is_spread and shortest >= enough):
-                values *= extrapolation(np.where(slow & flat & math.isinf(enough), s, 0.0), nu + 1.0)
+                values = values * extrapolation(np.where(slow & flat & math.isinf(enough), s, 0.0), nu + 1.0)
             here = missing & (flat | by_labels)
             array[:, here], left[here] = values[:, here], of_statistic[here]
             cycle = cycle_inflation(at.covariance, at.count, lagged, least=0.0)

@@ -7,6 +7,8 @@ from unittest import SkipTest
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -134,7 +136,7 @@ def test_the_bits_of_many_targets_are_those_of_one(selector, n_features, rng):
         (np.zeros((3, 0)), "y has 0 targets"),
         (np.zeros((2, 2)), "inconsistent numbers of samples"),
         (np.zeros((3, 3)), "y has the targets 3, but had ['y0', 'y1'] in earlier rows"),
-        ([[0, "a"], [1, None], [0, "b"]], "Target 'y1': "),
+        ([[0, 1], [1, np.inf], [0, np.nan]], "Target 'y1': The label of row 1 of the batch is inf"),
         (np.array([[0, 1.5], [1, 0], [0, 1]]), "Target 'y1': Unknown label type: continuous"),
     ],
 )
@@ -162,6 +164,74 @@ def test_a_rejected_batch_leaves_every_target_as_it_was(rng):
     assert again.targets_ == model.targets_
 
 
+TABLES = {
+    "array": lambda X: X,
+    "list": lambda X: X.tolist(),
+    "csr": sp.csr_matrix,
+    "pandas": lambda X: pd.DataFrame(X, columns=[f"f{j}" for j in range(X.shape[1])]),
+    "polars": lambda X: pl.DataFrame(X, schema=[f"f{j}" for j in range(X.shape[1])]),
+    "arrow": lambda X: pa.table({f"f{j}": column for j, column in enumerate(X.T)}),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("selector", [TScore(2), FIRES(2), ForwardPartialCorrelation(2)])
+def test_a_row_is_skipped_by_the_targets_without_a_label(selector, kind, rng):
+    X, signal = tagged(rng, n_rows=600, n_targets=4)
+    Y = (signal > 0).astype(object)
+    Y[:, 1] = np.where(signal[:, 1] > 0, "yes", "no")
+    Y[:, 3] = signal[:, 3] if hasattr(selector, "task") else Y[:, 3]
+    gaps = Y.copy()
+    gaps[rng.random(gaps.shape) < 0.3] = None
+    gaps[rng.random(600) < 0.1, 1] = np.nan
+    gaps[200:400, 2], gaps[:, 0], gaps[-1] = None, Y[:, 0], None
+    weight = rng.integers(1, 3, 600).astype(float)
+    for weights in (None, weight):
+        model = PerTarget(selector)
+        alone = [clone(selector) for _ in range(4)]
+        if hasattr(selector, "task"):
+            alone[3].set_params(task="regression")
+        for part in (slice(start, start + 200) for start in (0, 200, 400)):
+            model.partial_fit(
+                TABLES[kind](X[part]), gaps[part], None, None if weights is None else weights[part]
+            )
+            for target, one in enumerate(alone):
+                there = part.start + np.flatnonzero([not pd.isna(label) for label in gaps[part, target]])
+                if len(there):
+                    own = None if weights is None else weights[there]
+                    one.partial_fit(TABLES[kind](X[there]), gaps[there, target].tolist(), None, own)
+        assert [tamis.dumps(one) for one in model.selectors_] == [tamis.dumps(one) for one in alone]
+        assert model.n_seen_ == alone[0].n_seen_ == 599
+        assert tamis.loads(tamis.dumps(model)).n_seen_ == 599
+
+
+def test_categories_of_a_list_are_learned_by_the_labelled_targets(rng):
+    rows = [[float(value), "red" if value > 0 else "blue"] for value in rng.normal(size=100)]
+    Y = np.array([[value > 0, row % 2] for row, (value, _) in enumerate(rows)], dtype=float)
+    Y[::3, 0] = np.nan
+    model = PerTarget(FIRES(1, categorical=[1])).fit(rows, Y)
+    there = np.flatnonzero(~np.isnan(Y[:, 0]))
+    alone = FIRES(1, categorical=[1]).fit([rows[i] for i in there], Y[there, 0])
+    assert tamis.dumps(model.selectors_[0]) == tamis.dumps(alone)
+
+
+def test_a_target_without_any_label_in_the_first_rows_is_named(rng):
+    X, gaps = rng.normal(size=(6, 3)), np.array([[0, np.nan], [1, np.nan], [0, 1]] * 2)
+    model = PerTarget(TScore(1))
+    with pytest.raises(DataError, match="Target 'y1': none of the first rows has a label"):
+        model.partial_fit(X[:2], gaps[:2])
+    with pytest.raises(DataError, match="Target 'y1': none of the first rows has a label"):
+        model.partial_fit(X, gaps, sample_weight=np.isnan(gaps[:, 1]) * 1.0)
+    assert not hasattr(model.partial_fit(X, gaps, sample_weight=np.zeros(6)), "selectors_")
+    model.partial_fit(X, gaps).partial_fit(X[:2], gaps[:2])
+    assert [one.n_seen_ for one in model.selectors_] == [8, 2]
+    before = tamis.dumps(model)
+    X[4, 2] = np.inf
+    with pytest.raises(DataError, match="column 2 of row 4 of the batch"):
+        model.partial_fit(X, gaps[:, ::-1])
+    assert tamis.dumps(model) == before
+
+
 def test_parameters_are_validated():
     X, Y = np.zeros((4, 2)), [[0, 1], [1, 0], [0, 1], [1, 1]]
     with pytest.raises(ValueError, match="selector must be a row selector"):
@@ -185,6 +255,8 @@ def test_columns_of_targets_keep_their_types():
     columns, names = columns_of_targets([[1, "a", 0.5], [2, "b", 1.0]], 2)
     assert names is None
     assert [column.dtype.kind for column in columns] == ["i", "U", "f"]
+    columns, _ = columns_of_targets(np.array([["a", 1], [np.nan, 2]], dtype=object))
+    assert np.isnan(columns[0][1])  # missing, not the text "nan"
 
 
 CHECKED: dict[str, Any] = {

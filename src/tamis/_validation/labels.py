@@ -10,8 +10,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._validation.arrays import Array, as_array, as_numbers, reject_masked
-from tamis._validation.values import short_repr
+from tamis._validation.arrays import Array, Mask, as_array, as_numbers, reject_masked
+from tamis._validation.values import is_missing, short_repr
 from tamis.errors import DataError
 
 MAX_CLASSES = 1000  # that were not declared, so that labels that hardly repeat cannot exhaust the memory
@@ -109,23 +109,24 @@ def reject_missing(y: Array) -> None:
     )
 
 
+def missing_labels(y: Array) -> Mask:
+    """Return which labels are None, NaN or NaT.
+
+    >>> missing_labels(np.array([1.0, np.nan, np.inf]))
+    array([False,  True, False])
+    """
+    if y.dtype.kind == "O":
+        return np.array([is_missing(value) for value in y.tolist()], dtype=bool)
+    return np.isnan(y) if y.dtype.kind in "fmM" else np.zeros(len(y), dtype=bool)
+
+
 def _first_missing(y: Array) -> int | None:
+    bad = missing_labels(y)
     if y.dtype.kind == "f":
         bad = ~np.isfinite(y)
     elif y.dtype.kind == "O":
-        bad = np.array([_is_missing(value) for value in y.tolist()], dtype=bool)
-    elif y.dtype.kind in "mM":
-        bad = np.isnat(y)
-    else:
-        return None
+        bad |= np.array([isinstance(value, float) and math.isinf(value) for value in y.tolist()], dtype=bool)
     return int(np.flatnonzero(bad)[0]) if bad.any() else None
-
-
-def _is_missing(value: Any) -> bool:
-    try:
-        return value is None or bool(value != value) or (isinstance(value, float) and math.isinf(value))
-    except (TypeError, ValueError):  # the comparison of pandas.NA with itself has no truth value
-        return True
 
 
 def encode_labels(y: Array, classes: Array) -> tuple[NDArray[np.int64], Array]:

@@ -11,6 +11,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
@@ -21,10 +22,10 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._atomic import atomic, atomically
 from tamis._guard import ThreadSafe
 from tamis._shapes import state_error
-from tamis._validation.arrays import Array, Floats, Ints, Mask, as_weights, reject_masked
-from tamis._validation.labels import as_column
+from tamis._validation.arrays import Array, Floats, Ints, Mask, as_array, as_weights, reject_masked
+from tamis._validation.labels import as_column, missing_labels, reject_missing
 from tamis._validation.parameters import Kind, check_parameters, parameters
-from tamis._validation.rows import as_rows, has_rows
+from tamis._validation.rows import as_rows, has_rows, reject_nonfinite
 from tamis._validation.table import as_table
 from tamis._validation.values import short_repr
 from tamis.base.changing_columns import ChangingColumns
@@ -52,7 +53,7 @@ def columns_of_targets(y: Any, n_rows: int | None = None) -> tuple[list[Array], 
         try:  # of a list, each column has its own type
             rows = np.array(y, dtype=object) if isinstance(y, Sequence) else np.asarray(y)
             rows = rows[:, None] if rows.ndim == 1 else rows
-            columns, names = [np.array(column.tolist()) for column in rows.T], None
+            columns, names = [as_array("y", column.tolist()) for column in rows.T], None
         except (ValueError, TypeError):
             rows = np.empty(())
         if rows.ndim != 2:
@@ -65,6 +66,26 @@ def columns_of_targets(y: Any, n_rows: int | None = None) -> tuple[list[Array], 
         raise DataError("y has 0 targets: pass at least one column.")
     n_rows = len(columns[0]) if n_rows is None else n_rows
     return [as_column(column, n_rows, "PerTarget", allow_missing=True) for column in columns], names
+
+
+def _labelled(column: Array) -> tuple[Array, Ints | None]:
+    """Return the labels that are not missing, and their rows, or None for all; reject infinity."""
+    missing = missing_labels(column)
+    if not missing.any():
+        return column, None
+    filled = column.copy()
+    filled[missing] = 0
+    reject_missing(filled)
+    there = np.flatnonzero(~missing)
+    known = column[there]
+    return as_array("y", known.tolist()) if known.dtype == object else known, there
+
+
+def _rows_at(X: Any, there: Ints) -> Any:
+    """Return these rows of an array, a CSR matrix, a frame or a list."""
+    if (table := as_table(X)) is not None:
+        return nw.from_native(table.native, eager_only=True)[there].to_native()
+    return X[there] if hasattr(X, "shape") else [X[i] for i in there]
 
 
 def is_numeric_target(column: Array) -> bool:
@@ -149,20 +170,23 @@ class PerTarget(SelectorMixin, ChangingColumns, SeveralTargets):
     price_ : float
         Price of the shared selection, by the `prices` of the selector; without prices, its size. A column that several
         targets need is paid once.
-    n_features_in_, n_seen_ : int
+    n_features_in_ : int
+    n_seen_ : int
+        Number of rows learned, by the target with the most labels.
     feature_names_in_ : ndarray of shape (n_features,), str
         Present if the first rows were a frame with column names.
 
     Raises
     ------
     DataError
-        If rows or a target are invalid, with the name of the target, or the targets are not those of the earlier rows;
-        the model is then unchanged.
+        If rows or a target are invalid, with the name of the target, the targets are not those of the earlier rows, or
+        a target has no label in the first rows; the model is then unchanged.
 
     Notes
     -----
-    Each selector has the bits of one that learned its target alone. For T and Fisher scores, the sums of dense rows are
-    computed in one pass for all targets.
+    A row is skipped by the targets whose label is missing: None, NaN or NaT. Each selector has the bits of one that
+    learned the labelled rows of its target alone. For T and Fisher scores, the sums of dense rows are computed in one
+    pass for all targets that have all labels of a batch.
 
     Examples
     --------
@@ -199,24 +223,21 @@ class PerTarget(SelectorMixin, ChangingColumns, SeveralTargets):
     tasks: Any = None
 
     def check_state(self) -> None:
-        """Raise if the selectors of a loaded model differ in their columns or rows.
+        """Raise if the selectors of a loaded model differ in their columns.
 
         Raises
         ------
         StateError
             If so.
         """
-        selectors = vars(self).get("selectors_", [])
-        seen = {(one.n_features_in_, one.n_seen_) for one in selectors}
-        if len(seen) > 1 or len(vars(self).get("targets_", [])) != len(selectors):
-            raise state_error("The selectors of a PerTarget have not learned the same rows")
+        widths = [one.n_features_in_ for one in vars(self).get("selectors_", [])]
+        if len(set(widths)) > 1 or len(vars(self).get("targets_", [])) != len(widths):
+            raise state_error("The selectors of a PerTarget have not learned the same columns")
 
     # -- learning ------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Reset the model, then learn from these rows in order; see `partial_fit`."""
-        if sample_weight is not None:
-            as_weights(sample_weight, len(np.asarray(sample_weight)), some=True)
         return self._fit_atomic(X, y, None, sample_weight, forget=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -226,7 +247,8 @@ class PerTarget(SelectorMixin, ChangingColumns, SeveralTargets):
         ----------
         X : array-like, CSR matrix or frame of shape (n_rows, n_features)
         y : array-like or frame of shape (n_rows, n_targets)
-            Of a frame, the names of the columns are those of the targets.
+            Of a frame, the names of the columns are those of the targets. A target skips the rows in which it is None
+            or NaN, but needs a label in the first rows.
         classes : list of array-like, optional
             Labels of each target known in advance; None for a number.
         sample_weight : array-like of shape (n_rows,), optional
@@ -241,28 +263,40 @@ class PerTarget(SelectorMixin, ChangingColumns, SeveralTargets):
         check_parameters(self)
         # Read once for all targets, unless a selector encodes categories.
         rows = X if self.selector.accepts.categories or as_table(X) is not None else as_rows(X)[0]
-        columns, names = columns_of_targets(y, rows.shape[0] if hasattr(rows, "shape") else len(rows))
+        n_rows = rows.shape[0] if hasattr(rows, "shape") else len(rows)
+        columns, names = columns_of_targets(y, n_rows)
         is_first = forget or not hasattr(self, "selectors_")
         names = (
             self._new_names(names, len(columns), "tasks") if is_first else self._known_names(names, columns)
-        )
-        selectors = (
-            [self._new(at, column) for at, column in enumerate(columns)] if is_first else self.selectors_
         )
         if classes is not None and len(classes) != len(columns):
             raise ValueError(
                 f"classes must have an entry for each of {len(columns)} targets, got {len(classes)}."
             )
-        codes = []
-        for name, selector, column in zip(names, selectors, columns, strict=True):
+        weights = as_weights(sample_weight, n_rows, some=forget)
+        if is_first and weights is not None and not weights.any():
+            return self
+        selectors, labels, codes = [], [], []
+        for at, (name, column) in enumerate(zip(names, columns, strict=True)):
             with of_target(name):
+                known, there = _labelled(column)
+                labels.append((known, there))
+                selectors.append(selector := self._new(at, known) if is_first else self.selectors_[at])
                 if is_first:
-                    selector._intake.check_target(selector, column)
-                else:
-                    codes.append(selector._intake.target_of(selector, column, len(column))[0])
+                    selector._intake.check_target(selector, known)
+                    if there is not None and not (len(there) if weights is None else weights[there].any()):
+                        raise DataError(
+                            "none of the first rows has a label (Input y contains NaN or None): pass a row with one."
+                        )
+                elif len(known):
+                    target = selector._intake.target_of(selector, known, len(known))
+                    codes += [target[0]] if there is None else []
+        if any(there is not None for _, there in labels) and not self.selector.accepts.categories:
+            # A selector would name the row among those with a label.
+            reject_nonfinite(*as_rows(rows), allow_nan=self.selector.accepts.nan)
         n_bytes = int(getattr(rows, "nbytes", 0))
         atomically(
-            self, self._update, selectors, names, rows, columns, codes, classes, sample_weight,
+            self, self._update, selectors, names, rows, labels, codes, classes, weights,
             n_bytes=n_bytes, from_scratch=is_first,
         )  # fmt: skip
         return self
@@ -291,7 +325,7 @@ class PerTarget(SelectorMixin, ChangingColumns, SeveralTargets):
         selectors: list[RowSelector],
         names: list[str],
         X: Any,
-        columns: list[Array],
+        labels: list[tuple[Array, Ints | None]],
         codes: list[Array],
         classes: Any,
         sample_weight: Any,
@@ -306,8 +340,11 @@ class PerTarget(SelectorMixin, ChangingColumns, SeveralTargets):
             and hasattr(self.selector, "_sharing")
         )
         with self.selector._sharing(X, codes) if shares else nullcontext():
-            for at, (selector, column) in enumerate(zip(selectors, columns, strict=True)):
-                selector.partial_fit(X, column, None if classes is None else classes[at], sample_weight)
+            for at, (selector, (known, there)) in enumerate(zip(selectors, labels, strict=True)):
+                own, weights = X, sample_weight
+                if there is not None:
+                    own, weights = _rows_at(X, there), None if weights is None else weights[there]
+                selector.partial_fit(own, known, None if classes is None else classes[at], weights)
         self.selectors_, self.targets_ = selectors, names
 
     def _append_columns(self, n_features: int) -> None:
@@ -379,9 +416,9 @@ class PerTarget(SelectorMixin, ChangingColumns, SeveralTargets):
 
     @property
     def n_seen_(self) -> int:
-        """Number of rows learned so far."""
+        """Number of rows learned so far, by the target with the most labels."""
         check_is_fitted(self)
-        return self.selectors_[0].n_seen_
+        return max(one.n_seen_ for one in self.selectors_)
 
     def table(self) -> dict[str, NDArray[Any]]:
         """Return which features are selected for which target, one row per feature.

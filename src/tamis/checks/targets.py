@@ -67,7 +67,7 @@ def target_model_checks(model: Any) -> Iterator[tuple[str, Callable[[], None]]]:
     >>> dict(target_model_checks(AlphaInvestingPerTarget(AlphaInvesting())))["union"]()
     """
     shared = (_union, _names_of_targets, _rejected_target, _save_and_load)
-    own = (_rows_one_at_a_time, _columns_that_come_later, _forgotten_columns, _merge)
+    own = (_missing_labels, _rows_one_at_a_time, _columns_that_come_later, _forgotten_columns, _merge)
     for check in (*shared, *(own if _of_rows(model) else (_one_target, _one_budget))):
         name = check.__name__[1:]
         yield name, functools.partial(run_check, name, check, model)
@@ -152,18 +152,35 @@ def _names_of_targets(model: Any) -> None:
 
 
 def _rejected_target(model: Any) -> None:
-    """Targets with missing values, of another length or number are rejected by name, and change nothing."""
+    """Targets with infinite values, of another length or number are rejected by name, and change nothing."""
     X, Y = _data(model)
     gaps = Y.astype(np.float64)
-    gaps[7, 1] = np.nan
+    gaps[7, 1] = np.inf
     learn = "partial_fit" if _of_rows(model) else "fit"
     fitted, before = _learned(model), dumps(_learned(model))
-    rejects(lambda: getattr(fitted, learn)(X, gaps), "a missing value of the second target", "y1")
+    rejects(lambda: getattr(fitted, learn)(X, gaps), "an infinite value of the second target", "y1")
     rejects(lambda: getattr(fitted, learn)(X, Y[1:]), "targets that are too short", "sample")
     if _of_rows(model):
         rejects(lambda: fitted.partial_fit(X, Y[:, :1]), "one target less", "targets")
     if dumps(fitted) != before:
         fail("a rejected target changes the model.")
+
+
+def _missing_labels(model: Any) -> None:
+    """A row is skipped by the targets whose label is missing, and by no others."""
+    X, Y = _data(model)
+    gaps = Y.astype(np.float64)
+    gaps[::3, 1], gaps[50:60, 0], gaps[60:, 1] = np.nan, np.nan, np.nan
+    fitted = _learned(model, X, gaps)
+    for target, one in enumerate(fitted.selectors_):
+        there = ~np.isnan(gaps[:, target])
+        alone = clone(one)
+        for part in (slice(50), slice(50, None)):
+            own = there[part]
+            alone.partial_fit(X[part][own], gaps[part, target][own])
+        _subject(model).compare(
+            one, alone, f"the labelled rows of target {target}, and these alone", tolerance=0.0
+        )
 
 
 def _save_and_load(model: Any) -> None:

@@ -96,8 +96,8 @@ def test_where_a_class_is_rare_auc_is_compared():
 
 
 def candidate(selector, size, losses, learner="logistic"):
-    rows = np.full(50, 100)
     losses = np.asarray(losses)
+    rows = np.full(len(losses), 100)
     assigned = {} if selector == "none" else {"n_features_to_select": size}
     return Candidate(learner, selector, assigned, size, 1.0 - float(losses.mean()), losses, rows, None, None)
 
@@ -115,13 +115,13 @@ def test_the_smallest_behind_the_best_by_at_most_the_tolerance_with_one_standard
     near = candidate("fires", 5, best.losses + shuffled([0.03, 0.03, -0.03, -0.028]))
     far = candidate("fisher", 2, best.losses + 0.05)
     every = candidate("none", 40, best.losses + 0.05)
-    gap, error = (values[1] for values in paired([best, near]).behind(in_order=True))
+    gap, error = (values[1] for values in paired([best, near]).behind(in_order="error"))
     assert 0 < gap < error
     assert _smallest([best, near, far, every]) == (best, near)
     assert _smallest([best, far, every]) == (best, best)
     # Too few rows to know.
     wide = candidate("fires", 5, best.losses + shuffled([0.09, 0.09, -0.09, -0.084]))
-    gap, error = (values[1] for values in paired([best, wide]).behind(in_order=True))
+    gap, error = (values[1] for values in paired([best, wide]).behind(in_order="error"))
     assert gap < 0.01 < gap + error
     assert _smallest([best, wide]) == (best, best)
     assert _smallest([best, wide], scale=10.0) == (best, wide)  # of losses that are ten times as large
@@ -134,6 +134,17 @@ def test_a_lucky_candidate_does_not_change_the_learner():
     assert _smallest([every, other, lucky]) == (every, every)
     better = candidate("fires", 2, 0.12 - NOISE, "naive-bayes")
     assert _smallest([every, other, better]) == (better, better)
+
+
+@pytest.mark.parametrize(("n_errors", "is_ahead"), [(2.2, False), (2.5, True)])
+def test_of_eight_blocks_a_lead_of_two_standard_errors_is_within_the_interval(n_errors, is_ahead):
+    ahead = np.array([0.01, -0.01, -0.01, 0.01, 0.01, -0.01, -0.01, 0.01])
+    ahead += n_errors * ahead.std(ddof=1) / np.sqrt(8)
+    every = candidate("none", 40, np.full(8, 0.15))
+    other = candidate("none", 40, np.full(8, 0.17), "naive-bayes")
+    best = candidate("fires", 2, 0.15 - ahead, "naive-bayes")
+    chosen = best if is_ahead else every
+    assert _smallest([every, other, best]) == (chosen, chosen)
 
 
 def test_of_candidates_of_one_size_the_better_is_chosen_and_one_at_the_error_counts():

@@ -3,10 +3,10 @@
 For each learner three candidates are run as ``tamis run`` runs them: all features, :class:`tamis.rows.Auto`, and the
 smallest fixed selection that is as good as the best one in the comparison of `Auto`, or for LightGBM the features that
 it selects itself. The learner is the best one with all features, as in a run without options, unless a candidate of
-another is ahead by two standard errors. The recommendation is the smallest set of this learner that is behind its best
-candidate by at most .01, including one standard error: a stricter form of the one-standard-error rule of Breiman et al.
-(1984), by which few rows would allow a large loss. The standard error is that of the paired difference to the best over
-the blocks of rows. All figures are those of these runs.
+another is ahead by more than half of the 95 % interval of the difference. The recommendation is the smallest set of
+this learner that is behind its best candidate by at most .01, including one standard error: a stricter form of the
+one-standard-error rule of Breiman et al. (1984), by which few rows would allow a large loss. Standard error and
+interval are those of the paired difference over the blocks of rows. All figures are those of these runs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from tamis.base.per_target import of_target
 from tamis.catalog import find_learner
 from tamis.errors import DataError, UnknownNameError
 from tamis.evaluate.candidates import Candidate, FirstRows, paired
+from tamis.evaluate.prequential.remarks import paired_gain
 from tamis.evaluate.prequential.targets import TargetsResult, streams_of_targets
 from tamis.options import RunOptions
 from tamis.report.charts.chart import Axis, Chart, Line, VerticalLines, axis, limits, trend
@@ -38,7 +39,6 @@ _ROWS = 5000  # to read by default
 # By which the smallest set may be behind the best, including one standard error; of the mean absolute deviation for
 # numbers. With the one-standard-error rule alone, few rows allow a large loss: 3 of 68 columns on attrition.
 _TOLERANCE = 0.01
-_SURE = 2.0  # standard errors
 _STYLES = {"forward": 1, "fires": 2, "fisher": 3, "fisher-recent": 4, "joint": 5}
 _WORD_FOR = {"accuracy": "accuracy", "auc": "AUC", "mae": "mean absolute error"}
 # The selectors of the comparison of `Auto` that can be named on the command line, and their parameters.
@@ -527,7 +527,7 @@ def _fixed(auto: Any) -> tuple[dict[str, list[tuple[int, float]]], tuple[str, di
     near = [
         (sizes[i], mean, names[i][0])
         for i, mean, is_good in zip(
-            at, losses.mean(), losses.behind(in_order=True).within(_TOLERANCE), strict=True
+            at, losses.mean(), losses.behind(in_order="error").within(_TOLERANCE), strict=True
         )
         if names[i][0] != "all" and is_good
     ]
@@ -549,17 +549,17 @@ def _choose(by_target: list[list[Candidate]], scales: list[float], sizes: list[i
 
     Losses, differences and their errors are means over the targets, as if the errors of all were the same ones.
     The best of many candidates leads partly by chance. So another learner than the best one of all features, which a
-    run without options chooses, must be ahead of it by two standard errors.
+    run without options chooses, must be ahead of it by more than half of the 95 % interval.
     """
     first = by_target[0]
     loss = np.mean(
         [[one.loss / scale for one in some] for some, scale in zip(by_target, scales, strict=True)], axis=0
     )
 
-    def behind(places: list[int], reference: int) -> Gaps:
+    def behind(places: list[int], reference: int, of: Literal["error", "bound"] = "error") -> Gaps:
         gap, error = np.zeros((2, len(places)))
         for some, scale in zip(by_target, scales, strict=True):
-            one = paired([some[i] for i in places]).behind(reference, in_order=True)
+            one = paired([some[i] for i in places]).behind(reference, in_order=of)
             gap, error = gap + one.gap / scale, error + one.error / scale
         return Gaps(gap / len(scales), error / len(scales))
 
@@ -571,8 +571,8 @@ def _choose(by_target: list[list[Candidate]], scales: list[float], sizes: list[i
     every = min(bare, key=loss.__getitem__, default=best)
     same = of_learner(every)
     usual = min(same, key=loss.__getitem__)
-    ahead = behind([best, usual], 0)
-    if ahead.gap[1] > _SURE * ahead.error[1]:
+    gap, bound = behind([best, usual], 0, "bound")
+    if gap[1] > bound[1]:
         same = of_learner(best)
     else:
         best = usual
@@ -584,7 +584,7 @@ def _choose(by_target: list[list[Candidate]], scales: list[float], sizes: list[i
 def _reason(chosen: Candidate, best: Candidate, measure: str, first: FirstRows) -> str:
     """Return why a candidate is recommended."""
     word, n_features = _WORD_FOR[measure], first.n_features
-    majority, written = float(first.counts.max() / first.n_rows), scientific if measure == "mae" else fraction
+    written = scientific if measure == "mae" else fraction
     if chosen.size >= n_features:
         reason = f"All features: every selection may be behind them by more than {_TOLERANCE:g} in {word}."
     else:
@@ -598,14 +598,14 @@ def _reason(chosen: Candidate, best: Candidate, measure: str, first: FirstRows) 
             f" AUC is compared: the rarer class has {first.counts.min():,} of {first.n_rows:,} rows, so accuracy is"
             " uninformative."
         )
-    # The best of several candidates is a standard error above the majority by chance.
-    elif measure == "accuracy" and best.score <= majority + 2.0 * math.sqrt(
-        majority * (1.0 - majority) / first.n_rows
-    ):
-        reason += (
-            f" The majority-class baseline is as accurate, {majority:.3f}, so accuracy cannot rank"
-            " selections here: compare the AUC and the average precision of several with tamis run."
-        )
+    elif measure == "accuracy":
+        gain, error = paired_gain(best.run.frames["steps"], measure, "majority")
+        if gain <= error.bound:
+            reason += (
+                f" The majority-class baseline is as accurate, {best.run.summary()['majority_accuracy']:.3f}, so"
+                " accuracy cannot rank selections here: compare the AUC and the average precision of several with"
+                " tamis run."
+            )
     return reason
 
 

@@ -42,7 +42,7 @@ from __future__ import annotations
 import copy
 import math
 from statistics import NormalDist
-from typing import NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from scipy.special import betainc, betaln
@@ -124,21 +124,23 @@ class PairedLosses:
         """Return the mean loss of each candidate; 0 without rows."""
         return self.weight @ self.losses / max(float(self.weight.sum()), 1e-300)
 
-    def behind(self, reference: int | None = None, *, in_order: bool = False) -> Gaps:
+    def behind(
+        self, reference: int | None = None, *, in_order: Literal["error", "bound"] | None = None
+    ) -> Gaps:
         """Return the mean loss of each candidate above that of the reference, and its standard error (1).
 
         Parameters
         ----------
         reference : int, optional
             By default the best candidate.
-        in_order : bool, default=False
-            Whether the rows are those of a stream, whose differences may depend on earlier ones: the standard error is
-            then (10) of :mod:`tamis.dependence.autocorrelation`, and infinite if it is undetermined.
+        in_order : {"error", "bound"}, optional
+            For rows of a stream, whose differences may depend on earlier ones: the standard error (10) of
+            :mod:`tamis.dependence.autocorrelation`, or half of its 95 % interval; infinite if it is undetermined.
         """
         best = int(self.mean().argmin()) if reference is None else reference
         if in_order:
             sums = self.weight[:, None] * (self.losses - self.losses[:, [best]])
-            errors = np.array([mean_error(column, self.weight).error for column in sums.T])
+            errors = np.array([getattr(mean_error(column, self.weight), in_order) for column in sums.T])
             errors[best] = 0.0
             gaps = sums.sum(axis=0) / max(float(self.weight.sum()), 1e-300)
             return Gaps(gaps, np.nan_to_num(errors, nan=np.inf))

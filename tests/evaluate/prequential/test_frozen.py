@@ -294,7 +294,7 @@ def test_the_first_sentence_says_where_it_is_level():
     X, y = rows(4000)
     level = prequential((X, y), FIRES(2), GaussianNB(), frozen_after=500)
     assert level.remarks()[0].startswith(
-        "The selection does no better than one frozen after 500 rows (L1): since"
+        "The selection is not significantly better than one frozen after 500 rows (L1): since"
     )
     turned = np.where(np.arange(4000)[:, None] < 2000, X, np.roll(X, 1, axis=1))  # the relevant columns move
     ahead = prequential((turned, y), FIRES(2, half_life=300), GaussianNB(), frozen_after=500)
@@ -307,21 +307,23 @@ def test_the_first_sentence_says_where_it_is_level():
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({}, "does no better than one frozen after 1,000 rows (L1): since then its accuracy is 0.004 higher"),
-        ({"frozen_gain": -0.015}, "does no better than one frozen after 1,000 rows (L1): since then its accuracy is"),
+        ({}, "is not significantly better than one frozen after 1,000 rows (L1): since then its accuracy is 0.004"),
+        ({"frozen_gain": -0.015}, "is not significantly better than one frozen after 1,000 rows (L1): since"),
         (
             {"frozen_gain": -0.02, "frozen_gain_bound": np.nan, "frozen_gain_missing": 41_234.0},
             "loses to one frozen after 1,000 rows (L1) is undetermined: errors depend on those of so many"
             " rows before that about 40,000 more rows are needed.",
         ),
         ({"frozen_gain": -0.02}, "loses to one frozen after 1,000 rows (L1): since then its accuracy is 0.020 lower"),
+        # By 1.5 standard errors.
+        ({"frozen_gain": 0.015}, "is not significantly better than one frozen after 1,000 rows (L1): since"),
         ({"frozen_gain": 0.02}, None),
         ({"frozen_gain": np.nan, "frozen_gain_error": np.nan}, None),
         ({"n_selected": 9.0}, None),
         (
             {"majority_accuracy": 0.95, "frozen_auc": 0.7, "frozen_auc_gain": -0.1, "frozen_auc_gain_error": 0.02,
              "frozen_auc_gain_bound": 0.05},
-            "loses to one frozen after 1,000 rows (L1): since then its AUC is 0.100 lower (standard error 0.020)",
+            "loses to one frozen after 1,000 rows (L1): since then its AUC is 0.100 lower (95 % interval: ± 0.050)",
         ),
     ],
 )  # fmt: skip
@@ -332,6 +334,26 @@ def test_sentences(changes, sentence):
         "frozen_gain_bound": 0.0196, "n_selected": 3.0, "n_features": 9.0,
     } | changes  # fmt: skip
     found = [remark for remark in remarks_on(total, {"options": {}}) if "frozen" in remark]
+    assert found == [] if sentence is None else sentence in found[0]
+
+
+@pytest.mark.parametrize(
+    ("gain", "bound", "n_draws", "sentence"),
+    [
+        (0.03, 0.04, 3, "significantly better than random subsets of the same size: accuracy 0.800 against 0.770 ±"),
+        (-0.03, 0.04, 3, "significantly better than random subsets of the same size: accuracy 0.800 against 0.830 ±"),
+        (0.05, 0.04, 3, None),
+        (-0.05, 0.04, 3, "loses to random subsets of the same size: accuracy 0.800 against 0.850 ± 0.040"),
+        (-0.05, np.inf, 1, "better than random subsets of the same size: accuracy 0.800 against 0.850 (one draw). Try"),
+        (0.05, np.inf, 1, None),
+    ],
+)  # fmt: skip
+def test_sentences_on_random_subsets(gain, bound, n_draws, sentence):
+    total = {
+        "accuracy": 0.8, "majority_accuracy": 0.6, "random_accuracy": 0.8 - gain, "random_gain": gain,
+        "random_gain_bound": bound, "random_spread": 0.01, "n_selected": 3.0, "n_features": 9.0,
+    }  # fmt: skip
+    found = [remark for remark in remarks_on(total, {"options": {"n_draws": n_draws}}) if "random" in remark]
     assert found == [] if sentence is None else sentence in found[0]
 
 

@@ -207,4 +207,8 @@ def test_remarks_say_what_the_run_does_not_beat():
     assert "mean of all targets before" in found[0]
     assert "one frozen after 1,000 rows (L1)" in found[1]
     assert "random subsets of the same size" in found[2]
-    assert prequential(rows(), FIRES(2, model="gaussian")).remarks() == []
+    # The errors of three draws have two degrees of freedom.
+    level, random = prequential(rows(), FIRES(2, model="gaussian")).remarks()
+    assert "is not significantly better than one frozen" in level
+    assert random.endswith("(mean of 3 draws, and 95 % interval). More rows and draws narrow the interval.")
+    assert prequential(rows(), FIRES(2, model="gaussian"), n_draws=10).remarks() == [level]

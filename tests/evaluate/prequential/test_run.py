@@ -412,7 +412,9 @@ def test_remarks_say_which_baselines_the_run_does_not_beat():
 
     loses = prequential((X, y), Wrong(), GaussianNB(), baselines="both")
     assert any("random subsets of the same size" in remark for remark in loses.remarks())
-    [level] = prequential((X, y), FIRES(2), GaussianNB()).remarks()  # nothing changes on this stream
+    [level] = prequential(
+        (X, y), FIRES(2), GaussianNB(), n_draws=10
+    ).remarks()  # nothing changes on this stream
     assert "one frozen after 1,000 rows (L1): since then its accuracy is the same." in level
     rare = np.where(np.arange(2000) % 20 == 0, 1, 0)
     X[:, 1] *= 1e4

@@ -215,28 +215,28 @@ def _beside_constants(total: dict[str, float]) -> list[str]:
 
 
 def _beside_random(name: str, total: dict[str, float], settings: dict[str, Any]) -> list[str]:
-    """Return a remark on random subsets, unless the run exceeds their mean by more than its standard error."""
+    """Return a remark on random subsets, unless the run exceeds their mean by more than half of the 95 % interval."""
     spread = total.get("random_auc_spread" if name == "auc" else "random_spread", math.nan)
     n_draws, which = (
         RunOptions.from_settings(settings).n_draws,
         "random_auc_gain" if name == "auc" else "random_gain",
     )
-    of_draws = with_draws(MeanError(0.0, math.inf), spread, n_draws)
-    error, bound = (total.get(f"{which}_{part}", math.nan) for part in ("error", "bound"))
-    if math.isnan(error):
-        error, bound = of_draws.error, of_draws.bound
+    bound = total.get(f"{which}_bound", math.nan)
+    if math.isnan(bound):
+        bound = with_draws(MeanError(0.0, math.inf), spread, n_draws).bound
     ours, mean, sign = total[name], total.get(f"random_{name}", math.nan), -1.0 if name == "mae" else 1.0
     ahead, digits = sign * (ours - mean), ".4g" if name == "mae" else ".3f"
     if (missing := total.get(f"{which}_missing", 0.0)) > 0.0:
         return [_undetermined("random subsets of the same size", missing)] if ahead <= 0.0 else []
-    if not ahead <= error:  # NaN: not compared
+    is_known = math.isfinite(bound)  # not from a single draw
+    if not ahead <= (bound if is_known else 0.0):  # NaN: not compared
         return []
     loses = ahead < -bound and f"{ours:{digits}}" != f"{mean:{digits}}"
-    fewer = ".2g" if name == "mae" else ".3f"
+    interval = f" ± {bound:{'.2g' if name == 'mae' else '.3f'}} (mean of {n_draws} draws, and 95 % interval)"
     return [
-        f"The selection {'loses to' if loses else 'does no better than'} random subsets of the same size:"
-        f" {_WORDS.get(name, name)} {ours:{digits}} against {mean:{digits}} ± {error:{fewer}}"
-        f" (mean of {n_draws} draw{'s' * (n_draws != 1)}, and standard error). Try more features, or another selector."
+        f"The selection {'loses to' if loses else 'is not significantly better than'} random subsets of the same size:"
+        f" {_WORDS.get(name, name)} {ours:{digits}} against {mean:{digits}}{interval if is_known else ' (one draw)'}."
+        f" {'Try more features, or another selector' if ahead <= 0.0 else 'More rows and draws narrow the interval'}."
     ]
 
 
@@ -253,8 +253,8 @@ def _beside_all(total: dict[str, float]) -> list[str]:
         return []
     return [
         f"The selection loses to all {total['n_features']:,.0f} features: {_WORDS.get(name, name)}"
-        f" {total[name]:{digits}} against {total[f'all_{name}']:{digits}} (standard error of the difference"
-        f" {total['all_gain_error']:{'.2g' if name == 'mae' else '.3f'}})."
+        f" {total[name]:{digits}} against {total[f'all_{name}']:{digits}} (95 % interval of the difference:"
+        f" ± {bound:{'.2g' if name == 'mae' else '.3f'}})."
     ]
 
 
@@ -262,21 +262,21 @@ _WORDS = {"auc": "AUC", "mae": "mean absolute error"}
 
 
 def _beside_frozen(name: str, total: dict[str, float], settings: dict[str, Any]) -> list[str]:
-    """Return a remark on the frozen selection, unless the run exceeds it by more than one standard error."""
+    """Return a remark on the frozen selection, unless the run exceeds it by more than half of the 95 % interval."""
     word = _WORDS.get(name, name)
     which = "frozen_auc_gain" if name == "auc" else "frozen_gain"
-    gain, error, bound = (total.get(f"{which}{part}", math.nan) for part in ("", "_error", "_bound"))
+    gain, bound = (total.get(f"{which}{part}", math.nan) for part in ("", "_bound"))
     if math.isnan(gain) or total["n_selected"] >= total["n_features"]:
         return []
     frozen = f"one frozen after {RunOptions.from_settings(settings).frozen_after:,} rows (L1)"
     if (missing := total.get(f"{which}_missing", 0.0)) > 0.0:
         return [_undetermined(frozen, missing)] if gain <= 0.0 else []
-    if not gain <= error:
+    if not gain <= bound:
         return []
     digits, is_higher = (".3g", gain <= 0.0) if name == "mae" else (".3f", gain >= 0.0)
     size = f"{abs(gain):{digits}}"
-    verdict = "loses to" if gain < -bound and float(size) else "does no better than"
-    apart = f"{size} {'higher' if is_higher else 'lower'} (standard error {error:{digits}})"
+    verdict = "loses to" if gain < -bound and float(size) else "is not significantly better than"
+    apart = f"{size} {'higher' if is_higher else 'lower'} (95 % interval: ± {bound:{digits}})"
     return [
         f"The selection {verdict} {frozen}: since then its {word} is {apart if float(size) else 'the same'}."
     ]

@@ -295,8 +295,8 @@ class PrequentialResult(RunPresentation):
         """Return remarks: baselines that the run does not exceed, and why fewer features are selected than allowed.
 
         The baselines are the majority class and the previous label (of numbers: the mean and the previous target); a
-        selection frozen after the first rows and all features, to be exceeded by more than the standard error of the
-        difference; and random subsets of the same size, by more than the standard error of their mean.
+        selection frozen after the first rows, and random subsets of the same size, to be exceeded by more than half of
+        the 95 % interval of the difference; and all features, if they are better by as much.
         """
         n_steps = len(self.frames["steps"]["step"])
         stopped = (

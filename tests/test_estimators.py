@@ -83,7 +83,7 @@ SMALL: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 # Parameters that lead to other code.
 VARIANTS = [
-    FIRES(model="gaussian"), OFS(information="partial"), SparseFSA(loss="lorenz"), SparseFSA(loss="squared"),
+    FIRES(model="gaussian"), OFS(information="partial"), SparseFSA(loss="lorenz"), SparseFSA(loss="huber"),
     SGDLogisticRegression(average=True), WeightedKNN(3, weight=None), WeightedNaiveBayes(None, weight=None),
     HoeffdingAdaptiveTree(leaf="nb"), VFDR(ordered=False, drift=0.002), Refit("hist-boosting"),
     Refit("random-forest-regressor"), ResetOnDrift(GaussianNB()), FixedSubset(objective="squared-error"),

@@ -83,7 +83,8 @@ def os_errors_as(kind: type[Exception], problem: str, advice: str) -> Iterator[N
         raise
     except OSError as error:
         raise_asynchronous(error)
-        raise kind(f"{problem} ({error.strerror or error}): {advice}.") from error
+        reason = error.strerror or next(iter(error.args), None) or type(error).__name__
+        raise kind(f"{problem} ({reason}): {advice}.") from error
 
 
 @contextlib.contextmanager

@@ -200,7 +200,9 @@ COMMANDS = {
 }
 OPTIONAL = {
     "train": {"candidates", "currency", "missingness"},
-    "run": {"targets", "by_target"},
+    "run": {"targets", "by_target", "price"},
+    "compare": {"mean"},
+    "screen": {"targets", "by_target", "price", "selected"},
     "recommend": {"targets", "by_target", "commands", "price", "selected"},
 }
 

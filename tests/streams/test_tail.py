@@ -870,7 +870,7 @@ def test_parts_that_vanish_are_reported(tmp_path):
 @pytest.fixture
 def short_lines(monkeypatch):
     """Let lines of more than 4 MB be too long; blocks of 1 MB are read."""
-    for module in ("tail.text", "quotes"):
+    for module in ("tail.text", "dialect"):
         monkeypatch.setattr(f"tamis.streams.{module}.LONGEST_LINE", 4 << 20)
 
 

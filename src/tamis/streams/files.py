@@ -217,6 +217,8 @@ def open_file(
         return SvmlightStream(table, n_features, zero_based)
     if label is None:
         raise ValueError(f"label must name the label column of {table.source.name!r} (or give its position).")
+    if not isinstance(label, str | int | np.integer):
+        raise _not_a_column(label, table.source.name)
     return TableStream(
         table, label, categorical, drop, missing, drop_unlabelled, times, clock, as_list("na", na)
     )
@@ -595,6 +597,10 @@ def match_columns(text: str | int, names: list[str], path: str) -> list[str]:
     return [names[find_column(text, names, path)]]
 
 
+def _not_a_column(label: object, path: str) -> StreamError:
+    return StreamError(f"{path!r} has no column {label!r}: pass the name of a column, or its position.")
+
+
 def find_column(label: str | int, names: list[str], path: str) -> int:
     """Return the position of a column given by name or position; the error lists the columns."""
     if is_integer(label):
@@ -603,7 +609,7 @@ def find_column(label: str | int, names: list[str], path: str) -> int:
             raise StreamError(f"{path!r} has {len(names)} columns, so there is none at position {label}.")
         return label % len(names)
     if not isinstance(label, str):
-        raise StreamError(f"{path!r} has no column {label!r}: pass the name of a column, or its position.")
+        raise _not_a_column(label, path)
     if label in names:
         return names.index(label)
     if len(names) == 1 and (match := re.search("[;\t|]", names[0])):

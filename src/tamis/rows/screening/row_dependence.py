@@ -22,7 +22,7 @@ dependent by two standard errors and s exceeds .5. If that of the labels is unkn
 inflation is multiplied by (10a) of :mod:`tamis.dependence.autocorrelation`. The limit of labels is higher than that of
 a mean, since contributions decorrelate at least as fast as either series. It was chosen on regimes of exponential
 lengths (means of 300, 1,000 and 3,000 rows), AR(.9), AR(.99), ARFIMA(0, .4, 0) and lots of random lengths: .8 leaves up
-to .035 of the p-values of these lots below .01, and .5 costs power on AR(.9) rows.
+to .035 of the p-values of these lots below .01.
 
 A row of weight w is w consecutive rows of the series, except with `evidence`, which counts each row once.
 """

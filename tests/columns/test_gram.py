@@ -215,6 +215,23 @@ def test_unrelated_series_are_rejected_and_a_related_one_is_found():
     assert plain >= 9
 
 
+def test_where_few_regimes_were_seen_no_unrelated_column_is_relevant():
+    n, found, rng = 6000, [], np.random.default_rng(1000)
+
+    def regimes():
+        starts = rng.random(n) < 1.0 / 3000.0
+        return rng.normal(size=n + 1)[np.cumsum(starts)] + rng.normal(size=n)
+
+    for _ in range(30):
+        columns, y = {f"x{j}": regimes() for j in range(10)}, (regimes() > 0.0).astype(float)
+        selector = GramInvesting(target_fdr=0.05, release=None, variance="series", trial_rows=n)
+        for start in range(0, n, 1000):
+            rows = slice(start, start + 1000)
+            selector.partial_fit({name: x[rows] for name, x in columns.items()}, y[rows])
+        found += [one["p_value"] for one in selector.trace_]
+    assert sum(p < 0.01 for p in found) <= 6  # of 300 columns; 15 if the memory is always known
+
+
 def test_rows_before_dependence_was_found_are_one_block(rng):
     X = series(rng, 400, 3, 0.9)
     selector = learn(GramInvesting(variance="series", trial_rows=400, release=None), X, X[:, 0] + X[:, 1])

@@ -26,6 +26,10 @@ The blocks are the shortest of lengths 2.5 l and 2 m; or of eight times the exce
 with the length, since z_i e_i decorrelates with either of them. The variance between blocks is underestimated by a
 share of about l / L, hence the factor, and in lots of m rows by m / 3 L.
 
+Where few regimes were seen, blocks of any length may look alike by chance. So the memory is unknown if the blocking
+curve of r rises up to the longest blocks with a growth s above .65, and a does not count if its blocks are dependent
+and its s exceeds .5. If m is unknown and s of a is smaller, the variance is multiplied by (10a).
+
 A row of weight w counts as w consecutive rows.
 
 Bakirov, Szekely: Student's t-test for Gaussian scale mixtures, Journal of Mathematical Sciences 139(3), 2006.
@@ -43,14 +47,18 @@ import numpy as np
 import scipy.fft
 from numpy.typing import NDArray
 
-from tamis._validation import Floats, Mask
+from tamis._validation import Floats
 from tamis.columns.projection import Evidence, evidence_outside
 from tamis.columns.tails import log_t_tail
 from tamis.dependence.autocorrelation import (
+    DEPENDENT,
+    GROWTH,
     block_sums,
     cross_inflation,
+    extrapolation,
     flat_level,
     fourier,
+    growth,
     join_pairs,
     lasts_long,
     local_mean,
@@ -110,30 +118,35 @@ def blocked_log_p(
         0 (undetermined) where fewer than five blocks are long enough.
     """
     log_p, missing = np.zeros(len(c)), np.ones(len(c), dtype=bool)
+    s = growth(*_curve(own, 4))
     while missing.any() and len(share) > 1:
         spare = 1.0 - float(share @ share)
         if (df := 1.0 / (1.0 - spare) - 1.0) < _FEWEST_DF:
             break
         excess = (own**2).sum(axis=0) / np.maximum(spare * square, 1e-300)
-        flat = (size >= _OWN_LENGTHS * excess) & ~_rises(own)
+        slow = excess > 1.0 + DEPENDENT * math.sqrt(2.0 / (df + 1.0))
+        rises = flat_level(*_curve(own, 8)) > 0
+        flat = (size >= _OWN_LENGTHS * excess) & ~rises & ~(slow & (s > GROWTH))
         here = missing & (flat | (size >= max(_LENGTHS * length, _MEMORIES * memory)))
         most = max(_SHORTFALL * length, memory / 2.0)
-        short = np.where(flat, np.minimum(_SHORTFALL * excess, most), most)
-        meat = (scores**2).sum(axis=0) / spare * (1.0 + short / size)
+        factor = 1.0 + np.where(here, np.where(flat, np.minimum(_SHORTFALL * excess, most), most), 0.0) / size
+        if math.isinf(memory):
+            factor *= extrapolation(np.where(slow & flat, s, 0.0), df + 1.0)
+        meat = (scores**2).sum(axis=0) / spare * factor
         log_p[here] = log_t_tail(c * c / np.maximum(meat, 1e-300), df)[here]
         missing &= ~here
         own, scores, share, size = join_pairs(own), join_pairs(scores), join_pairs(share), 2 * size
     return log_p
 
 
-def _rises(sums: Floats) -> Mask:
-    """Return whether the variance of the sums over blocks rises with the length of the blocks."""
+def _curve(sums: Floats, fewest: int) -> tuple[Floats, Floats]:
+    """Return the sums of squares over blocks of this length and its doubles, and their number."""
     square, blocks = [], []
-    while len(sums) >= 8:
+    while len(sums) >= fewest:
         square.append((sums**2).sum(axis=0))
         blocks.append(float(len(sums)))
         sums = join_pairs(sums)
-    return flat_level(np.array(square).reshape(len(blocks), sums.shape[1]), np.array(blocks)) > 0
+    return np.array(square).reshape(len(blocks), sums.shape[1]), np.array(blocks)
 
 
 # -- rows ------------------------------------------------------------------------------------------------------

@@ -123,8 +123,8 @@ _LONG_RUN, _FEW_RUNS, _STEADY = 50, 8, 16.0  # rows, runs, frequencies
 _RISE = 1.5  # standard errors by which a longer block must exceed a shorter one, (4a)
 # Blocks of an error: four times the memory, and at least six of them.
 _LEVELS_ABOVE, _FEWEST_OF_ERROR = 2, 6.0
-# Standard errors at which parts are dependent; s at which an error is undetermined.
-DEPENDENT, GROWTH, _LEVELS_OF_GROWTH = 2.0, 0.5, 4
+# Standard errors at which parts are dependent; s at which an error is undetermined; s at which the memory is unknown.
+DEPENDENT, GROWTH, NO_MEMORY, _LEVELS_OF_GROWTH = 2.0, 0.5, 0.65, 4
 _MOST_BLOCKS = 1 << 22  # of weighted rows, whose weights may sum to any number
 FEWEST_LAGS = 4  # whose variance is informative about a cycle
 _LEVELS = 10  # block lengths of values: 1, 2, ..., 512
@@ -585,7 +585,7 @@ def join_blocks(n_blocks: int, length: int, effective: float, most: int) -> tupl
     return np.arange(0, n_blocks, 2), 2 * length
 
 
-def blocked_length(sums: Floats, share: Floats, variance: float) -> tuple[float, int]:
+def blocked_length(sums: Floats, share: Floats, variance: float) -> tuple[float, float]:
     """Return the correlation length in rows, the largest (1), from the sums over blocks, and the level of its memory.
 
     Parameters
@@ -599,8 +599,9 @@ def blocked_length(sums: Floats, share: Floats, variance: float) -> tuple[float,
     -------
     length : float
         At least 1.
-    level : int
-        Number of times that blocks are joined in pairs until they have the memory, (4a).
+    level : float
+        Number of times that blocks are joined in pairs until they have the memory, (4a); infinite if R rises up to the
+        longest blocks, and its growth exceeds .65.
     """
     ratio, blocks = [], []
     while len(sums) >= _FEWEST_BLOCKS and variance > 0.0:
@@ -609,7 +610,14 @@ def blocked_length(sums: Floats, share: Floats, variance: float) -> tuple[float,
         sums, share = join_pairs(sums), join_pairs(share)
     if not ratio:
         return 1.0, 0
-    return max(1.0, *ratio), int(flat_level(np.array(ratio)[:, None], np.array(blocks))[0])
+    curve, n_blocks = np.array(ratio)[:, None], np.array(blocks)
+    level = float(flat_level(curve, n_blocks)[0])
+    if (
+        0.0 < level == np.count_nonzero(n_blocks >= 2 * _FEWEST_BLOCKS) - 1
+        and growth(curve, n_blocks)[0] > NO_MEMORY
+    ):
+        level = math.inf
+    return max(1.0, *ratio), level
 
 
 @njit(strict=True)

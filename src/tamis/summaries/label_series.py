@@ -43,7 +43,7 @@ from scipy.special import fdtrc
 from tamis._kernels import njit
 from tamis._shapes import Shapes, SizedState
 from tamis._validation import Array, Floats, Ints
-from tamis.dependence.autocorrelation import SIGNIFICANT, count_ratios, flat_level, growth
+from tamis.dependence.autocorrelation import NO_MEMORY, SIGNIFICANT, count_ratios, flat_level, growth
 from tamis.summaries.batch import n_bytes
 
 # Lags of the label, about geometric, whose phases in cycles of 5 to 336 rows are as different as possible.
@@ -57,7 +57,6 @@ _ALPHA, _WIDTHS = 0.01, (0, 3)  # of (1); h
 _STAYS = 5.0  # factor of this level while labels have a cycle
 # Frequencies beside a line at least, and its smallest multiple of them that is tested.
 _BESIDE, _LEAST = 8.0, 2.0
-_GROWTH = 0.65  # s from which labels have no memory
 _LEAK = 4  # frequencies on each side that contain a part of a line between two of them
 _MOST_CLASSES = 16  # the most frequent ones, in which a cycle is looked for
 _NEARER = 0.2  # of the autocorrelation: by how much a lag of all labels must exceed a short one
@@ -350,7 +349,7 @@ class LabelSeries(SizedState):
             return 1.0
         blocks = self._blocks[_LOWEST : _LOWEST + len(ratio)].astype(np.float64)
         flat = int(flat_level(ratio[:, None], blocks)[0])
-        if flat == len(ratio) - 1 and growth(ratio[:, None], blocks)[0] > _GROWTH:
+        if flat == len(ratio) - 1 and growth(ratio[:, None], blocks)[0] > NO_MEMORY:
             return math.inf
         return float(_N_ROWS[_LOWEST + flat])
 

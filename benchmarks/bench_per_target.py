@@ -3,13 +3,16 @@
     python benchmarks/bench_per_target.py [--bound]
 
 Median of five passes each, alternating, over 20,000 rows in batches of 2,000. "Alone": ten selectors fitted one by one.
---bound: ten targets of forward selection as if all but one had their matrix of the features for nothing, which bounds
-what sharing it can gain; the selections are then wrong.
+--bound: what sharing can gain, with wrong selections: the time as if all targets but one had for nothing their matrix
+of the features (forward selection), or the sorting and the counts in fixed bins (mutual information), and as if all had
+the sums of the rows (T scores).
 """
 
 import argparse
+from contextlib import ExitStack
 from statistics import median
 from time import process_time
+from unittest.mock import patch
 
 import numpy as np
 from sklearn.base import clone
@@ -17,6 +20,8 @@ from threadpoolctl import threadpool_limits
 
 from tamis import FisherScore, ForwardPartialCorrelation, MutualInformation, PerTarget, TScore
 from tamis.rows.forward.scatter import Scatter
+from tamis.summaries import class_moments, fixed_bins
+from tamis.summaries.quantile_points import Levels, kernels
 
 N_ROWS, BATCH, N_TARGETS, PASSES = 20_000, 2_000, 10, 5
 
@@ -50,10 +55,40 @@ def without_matrix(model, X, y):
         Scatter.update = update
 
 
+def thin_unsorted(self, block, points, weight, slot):
+    kernels.halve(
+        points, np.full(len(slot), weight[0]), slot, block.points, block.weight, self.low, self.high
+    )
+    return np.broadcast_to(np.arange(points.shape[1]), points.shape)
+
+
+def no_sums(X, codes, first, tile):
+    return tuple(np.zeros((3, first[-1], X.shape[1])))
+
+
+def free(selector, X, y):
+    """Return the time without the work that depends on the features."""
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(Levels, "thin_rows", thin_unsorted))
+        stack.enter_context(patch.object(fixed_bins, "_count", lambda *given: None))
+        stack.enter_context(patch.object(class_moments, "_sum_targets", no_sums))
+        return seconds(selector, X, y)
+
+
 def bound():
     rng = np.random.default_rng(0)
-    print("| features | ten, over one | ten if the matrix were shared, over one |")
-    print("| --- | --- | --- |")
+    print("| selector | features | ten, over one | ten if this were shared, over one |")
+    print("| --- | --- | --- | --- |")
+    for selector, n_features in ((MutualInformation(5), 50), (TScore(5), 200)):
+        X = rng.normal(size=(N_ROWS, n_features))
+        Y = (X[:, :N_TARGETS] + rng.normal(size=(N_ROWS, N_TARGETS)) > 0).astype(np.int64)
+        ratios = []
+        for _ in range(PASSES):
+            one, ten = seconds(selector, X, Y[:, 0]), seconds(PerTarget(selector), X, Y)
+            own = one - free(selector, X, Y[:, 0])
+            ratios.append((ten / one, (free(PerTarget(selector), X, Y) + own) / one))
+        now, shared = (median(column) for column in zip(*ratios, strict=True))
+        print(f"| {type(selector).__name__} | {n_features} | {now:.1f} | {shared:.1f} |", flush=True)
     for n_features, n_rows, passes in ((50, N_ROWS, 3), (1000, N_ROWS // 4, 1)):
         X = rng.normal(size=(n_rows, n_features))
         Y = (X[:, :N_TARGETS] + rng.normal(size=(n_rows, N_TARGETS)) > 0).astype(np.int64)
@@ -67,7 +102,9 @@ def bound():
             for _ in range(passes)
         ]
         one, ten, shared = (median(column) for column in zip(*times, strict=True))
-        print(f"| {n_features} | {ten / one:.1f} | {shared / one:.1f} |", flush=True)
+        print(
+            f"| ForwardPartialCorrelation | {n_features} | {ten / one:.1f} | {shared / one:.1f} |", flush=True
+        )
 
 
 def main():

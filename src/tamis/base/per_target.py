@@ -53,15 +53,15 @@ def columns_of_targets(y: Any, n_rows: int | None = None) -> tuple[list[Array], 
         try:  # of a list, each column has its own type
             rows = np.array(y, dtype=object) if isinstance(y, Sequence) else np.asarray(y)
             rows = rows[:, None] if rows.ndim == 1 else rows
-            columns, names = [as_array("y", column.tolist()) for column in rows.T], None
+            columns, names = list(np.ascontiguousarray(rows.T)), None
+            if rows.dtype == object:
+                columns = [as_array("y", column.tolist()) for column in columns]
         except (ValueError, TypeError):
             rows = np.empty(())
         if rows.ndim != 2:
             raise DataError(
                 f"y must have shape (n_rows, n_targets), got {short_repr(y)}: pass a column per target."
             )
-        if rows.dtype != object:
-            columns = list(np.ascontiguousarray(rows.T))
     if not columns:
         raise DataError("y has 0 targets: pass at least one column.")
     n_rows = len(columns[0]) if n_rows is None else n_rows

@@ -520,13 +520,13 @@ class BlockSums(FadingState):
     # -- results -------------------------------------------------------------------------------------------
 
     def by_block(self, shortest: float = 1.0) -> tuple[Any, ...]:
-        """Return sums, weights of the values present, and squared weights, in blocks of `shortest` rows or more.
+        """Return sums, weights of the values and of all rows, and squares of these, in blocks of `shortest` rows.
 
         Returns
         -------
         sums : ndarray of shape (n_blocks, n_classes, m, n_features), float64
-        weight : ndarray of shape (n_blocks, n_classes, n_features) or (n_blocks, n_classes, 1), float64
-        weight2 : ndarray of shape (n_blocks, n_classes), float64
+        present : ndarray of shape (n_blocks, n_classes, n_features) or (n_blocks, n_classes, 1), float64
+        weight, weight2 : ndarray of shape (n_blocks, n_classes), float64
         """
         part = self._now()
         if len(part._rows):
@@ -543,9 +543,10 @@ class BlockSums(FadingState):
                 sums = sums.copy()
                 columns = np.arange(part.n_features)
                 sums[:, :, part._first, columns] += zeros
-            return sums, sums.sum(axis=2), part._weight2
+            return sums, sums.sum(axis=2), part._weight, part._weight2
         weight = part._weight[..., None]
-        return sums, weight - part._missing if part._missing.shape[2] else weight, part._weight2
+        present = weight - part._missing if part._missing.shape[2] else weight
+        return sums, present, part._weight, part._weight2
 
     def covariance(self, shortest: float = 1.0) -> tuple[Floats, float]:
         """Return the long-run covariance of the class means, (2), and its degrees of freedom.
@@ -564,7 +565,7 @@ class BlockSums(FadingState):
         freedom : float
             Degrees of freedom for the other classes; 0 if there are none.
         """
-        sums, weight, weight2 = self.by_block(shortest)
+        sums, weight, _, weight2 = self.by_block(shortest)
         if not len(sums):
             return np.zeros((self.n_classes, self.n_classes, self.n_features)), 0.0
         share = weight2 / np.maximum(weight2.sum(axis=0), 1e-300)
@@ -601,7 +602,7 @@ class BlockSums(FadingState):
 
     def _curve(self, shortest: float, fewest: int) -> tuple[Floats, Floats]:
         """Return the variance between blocks of this length and its doubles, and their number."""
-        sums, weight, _ = self.by_block(shortest)
+        sums, weight, *_ = self.by_block(shortest)
         values = self._class_sums(sums)
         within = (values - values.sum(axis=0) / np.maximum(weight.sum(axis=0), 1e-300) * weight).sum(axis=1)
         curve, blocks = [], []
@@ -625,7 +626,7 @@ class BlockSums(FadingState):
         moments : ClassMoments
             Of all rows, whose weights are used.
         """
-        part, (mine, present, weight2) = self._now(), self.by_block()
+        part, (mine, present, _, weight2) = self._now(), self.by_block()
         part._rows = np.concatenate([[n_rows], part._rows])
         part._sums = np.concatenate([(sums - mine.sum(axis=0))[None], mine])
         part._weight = _with_first(part._weight, moments.weight())
@@ -662,7 +663,7 @@ class BlockSums(FadingState):
 
     def spread_out(self, shortest: float = 1.0) -> Mask:
         """Return which classes have rows in at least two blocks of `shortest` or more rows; shape (n_classes,)."""
-        weight2 = self.by_block(shortest)[2]
+        weight2 = self.by_block(shortest)[3]
         return (weight2 > 0.0).sum(axis=0) > 1
 
     def lagged_means(self, shortest: float = 1.0) -> tuple[Floats, Floats]:

@@ -264,7 +264,7 @@ class RowDependence(SizedState):
                 at.covariance, at.count, variance, at.effective, contrasts=(at.count * at.spread)[None]
             )[0]
             if score == "fisher":
-                factor, left = anova_inflation(at.covariance, variance, at.effective, at.freedom, at.lagged)
+                factor, left = anova_inflation(at.covariance, variance, at.effective, at.lagged)
                 return factor[None], left, own
             contrasts = None
             if score == "trend":
@@ -285,7 +285,7 @@ class RowDependence(SizedState):
         """
 
         def read(at: _Means) -> tuple[Array, Array, Array]:
-            counts, _, weight2 = at.blocks.by_block(at.shortest)
+            counts, _, weight, weight2 = at.blocks.by_block(at.shortest)
             below, total = counts.cumsum(axis=2), counts.sum(axis=2)
             parts = [counts]
             if cuts:
@@ -293,7 +293,7 @@ class RowDependence(SizedState):
                     np.stack([below[:, :, h], total - below[:, :, h]], axis=2)
                     for h in range(counts.shape[2] - 1)
                 ]
-            reads = [table_inflation(part, weight2, at.freedom, at.spread[:, 0]) for part in parts]
+            reads = [table_inflation(part, weight, weight2, at.spread[:, 0]) for part in parts]
             factor, left, own = reads[0]
             for one, freedom, of_feature in reads[1:]:
                 left = np.where(one > factor, freedom, left)
@@ -380,10 +380,9 @@ class _Means:
         """Return the means in blocks of these rows, if a part of the rows before them is one more block."""
         covariance, nu = blocks.covariance(shortest)
         nu = 1.0 / (before**2 + (1.0 - before) ** 2 / (nu + 1.0)) - 1.0
-        _, weight, weight2 = blocks.by_block()
-        count = np.broadcast_to(weight.sum(axis=0), (blocks.n_classes, blocks.n_features))
-        whole = weight.max(axis=2, initial=0.0).sum(axis=0)  # weight of the rows, at least of their values
-        effective = count * (whole / np.maximum(weight2.sum(axis=0), 1e-300))[:, None]
+        _, present, weight, weight2 = blocks.by_block()
+        count = np.broadcast_to(present.sum(axis=0), (blocks.n_classes, blocks.n_features))
+        effective = count * (weight.sum(axis=0) / np.maximum(weight2.sum(axis=0), 1e-300))[:, None]
         return cls(
             blocks, shortest, covariance, nu, count, effective, lagged, blocks.spread_out(shortest)[:, None]
         )

@@ -18,8 +18,8 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "tamis"
 TOP = "(top)"  # modules beside the folders
 BUDGETS = {
-    # Raised by 47: states that were seen too rarely, one kernel of FIRES, rows that are learned directly.
-    "rows": 9470,
+    # Raised by 46: states that were seen too rarely, one kernel of FIRES, rows that are learned directly.
+    "rows": 9469,
     # Raised by 31: comparisons of several labels.
     "evaluate": 7321,
     "streams": 6945,
@@ -29,8 +29,8 @@ BUDGETS = {
     "cli": 5155,
     # Raised by 12: regimes in the memory of the target.
     "columns": 4420,
-    # Raised by 20: rows before a dependence is known.
-    "summaries": 4620,
+    # Raised by 21: rows before a dependence is known.
+    "summaries": 4621,
     # Raised by 74: rows that are learned directly, labels that are missing for one target.
     "base": 3071,
     "watch": 3186,
@@ -41,7 +41,7 @@ BUDGETS = {
     # Raised by 12: labels that are missing for one target.
     "checks": 2001,
     "adapters": 1516,
-    "dependence": 1180,
+    "dependence": 1177,
     "persistence": 1188,
     # Raised by 38: rankings of several labels.
     "report": 963,

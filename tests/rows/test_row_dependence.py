@@ -317,6 +317,7 @@ def regimes(rng, n, n_columns, draw, scale=1.0):
     return scale * levels + rng.normal(size=(n, n_columns))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [False, True])
 def test_pvalues_of_bins_hold_on_series(missing):
     """They were below .01 in .017 of unrelated AR(.9) columns, and in .03 if each has missing values."""
@@ -339,6 +340,7 @@ LENGTHS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lengths", LENGTHS)
 def test_few_regimes_are_not_taken_for_independent_rows(lengths):
     """A tenth of the p-values were below .01."""
@@ -358,6 +360,7 @@ def test_few_regimes_are_not_taken_for_independent_rows(lengths):
     assert min(named) >= 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noisy", ["label", "columns"])
 def test_regimes_of_one_side_only_leave_pvalues(noisy):
     known = []

@@ -377,6 +377,7 @@ def test_regimes_of_one_side_only_leave_pvalues(noisy):
     assert np.mean(known) >= 0.6
 
 
+@pytest.mark.slow
 def test_dependence_that_was_not_tested_yet_leaves_pvalues_undetermined():
     """Labels are tested after 4,096 and 6,144 rows; in between they become dependent."""
     rng = np.random.default_rng(3)

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 from scipy.signal import fftconvolve, lfilter
+from scipy.special import fdtrc
 from scipy.stats import norm
 
 from tamis import (
@@ -346,6 +347,19 @@ def power_of_pvalues(phi, n, seed):
     return {name: float(table[f"{name}_pvalue"][0] < 0.01) for name in ("t", "mi")}
 
 
+def eigenvalues(values, n_blocks, seed):
+    """Return the share of 2,000 p-values below .01, with the bias of tr V^2 and without, of Gaussian block sums."""
+    rng, nu, d = np.random.default_rng(seed), n_blocks - 1, len(values)
+    sums = rng.normal(size=(2000, n_blocks, d)) * np.sqrt(values)
+    V = np.einsum("rka,rkb->rab", sums[:, 1:], sums[:, 1:]) / nu
+    trace, square = np.einsum("raa->r", V), (V**2).sum(axis=(1, 2))
+    found = {}
+    for name, of_square in (("with", square), ("without", (square - trace**2 / nu) / (1.0 + 1.0 / nu))):
+        left = np.clip(np.where(of_square > 0.0, trace**2 / np.maximum(of_square, 1e-300), d), 1.0, d)
+        found[name] = float(np.mean(fdtrc(left, nu * left, (sums[:, 0] ** 2).sum(axis=1) / trace) < 0.01))
+    return found
+
+
 def covered(design, n_batches, seed):
     """Return whether the 95 % interval of the mean of differences, in batches of 100 rows, has the true mean 0."""
     differences = DIFFERENCES[design](np.random.default_rng(seed), 100 * n_batches)
@@ -485,6 +499,10 @@ def slow_measurements(full):
     for n in (2000, 4000):
         name = f"promise: power of p < .01, phi .9, n={n}"
         lines.append((name, 2 * runs, lambda s, n=n: power_of_pvalues(0.9, n, s)))
+    for values in ((1, 1, 1, 1), (6, 3, 2, 1.5), (10, 1, 1, 1), (10, 7, 5, 3, 2, 2, 1, 1)):
+        for n_blocks in (7, 13, 26):
+            name = f"eigenvalues {values}, {n_blocks} blocks"
+            lines.append((name, 10, lambda s, v=values, b=n_blocks: eigenvalues(v, b, s)))
     return lines
 
 
@@ -508,8 +526,9 @@ def pvalues(design, n, seed, dependence):
     rng = np.random.default_rng(seed)
     X, y, weight = DESIGNS[design](rng, n)
     scores = ["t", "fisher", "mi", "chi2", "gini"]
-    table = Screening(3, scores=scores, dependence=dependence).fit(X, y, sample_weight=weight).table_
-    return {name: float(np.mean(table[f"{name}_pvalue"] < 0.01)) for name in scores}
+    screen = Screening(3, scores=scores, dependence=dependence).fit(X, y, sample_weight=weight)
+    found = {name: float(np.mean(screen.table_[f"{name}_pvalue"] < 0.01)) for name in scores}
+    return found | {"undetermined": float(np.isnan(screen.n_effective_).mean())}
 
 
 def power(n, seed, dependence):

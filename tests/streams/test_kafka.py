@@ -329,9 +329,9 @@ def test_the_command(broker, tmp_path, capfd, monkeypatch):
     assert main(line) == 0
     broker.send(of_labels, labels[700:])
     assert main(line) == 0
-    told = (tmp_path / "steps.jsonl").read_text().splitlines()
-    assert json.loads(told[-1])["n_seen"] == 1200
-    assert [json.loads(one)["entered"] for one in told if '"selection"' in one][-1] == ["pressure"]
+    lines = (tmp_path / "steps.jsonl").read_text().splitlines()
+    assert json.loads(lines[-1])["n_seen"] == 1200
+    assert [json.loads(one)["entered"] for one in lines if '"selection"' in one][-1] == ["pressure"]
     capfd.readouterr()
     assert main([*line[:3], "another", *line[4:]]) != 0
     assert "is the checkpoint of another run" in capfd.readouterr().err

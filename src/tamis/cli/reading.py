@@ -243,7 +243,7 @@ class TargetOptions(ReadingOptions):
     def predicts_numbers(
         self, label: str, table: Table | None, given: dict[str, str | None], *, numbers: bool
     ) -> bool:
-        """Return whether a model of one of several labels predicts numbers, by the label unless an option says so.
+        """Return whether a model of one of several labels predicts numbers, from an option if given, or the label.
 
         Parameters
         ----------
@@ -259,13 +259,15 @@ class TargetOptions(ReadingOptions):
         MisuseError
             If an option does not suit the label.
         """
+        from tamis.streams.dialect import is_number
+
         if table is None:
             return numbers
         profile = self.of(label).profile(table, classes=False)
         option = next((f"--{name} {value}" for name, value in given.items() if value is not None), None)
         if option is None:
             return profile.has_numeric_label
-        is_text = any(re.fullmatch(r"[-+.\deE]+", name) is None for name in profile.classes)
+        is_text = not all(is_number(name, self.decimal or ".") for name in profile.classes)
         if is_text if numbers else profile.has_numeric_label:
             what, fits = ("text", "numbers") if numbers else ("numbers", "classes")
             raise MisuseError(
@@ -380,10 +382,8 @@ class TargetReading(TargetOptions, Reading):
         self, labels: list[str], given: dict[str, str | None], *, numbers: bool
     ) -> dict[str, bool]:
         """Return for each of several labels whether a model of it predicts numbers; see `predicts_numbers`."""
-        return {
-            one: self.predicts_numbers(one, self.of(one).table(str(self.file)), given, numbers=numbers)
-            for one in labels
-        }
+        table = self.of().table(str(self.file)) if labels else None
+        return {one: self.predicts_numbers(one, table, given, numbers=numbers) for one in labels}
 
 
 def _split(given: list[str] | None) -> list[str]:

@@ -62,9 +62,9 @@ The Fisher score has the terms (m_c - m) sqrt(n_c) over the spread within classe
     (T_kbc - p_b n_kc - q_c r_kb + p_b q_c n_k) / sqrt(n p_b q_c)                                             (9)
 
 V is estimated from blocks with nu degrees of freedom, and the statistic divided by d and by the inflation is compared
-with F(freedom, nu freedom). The bias of tr V^2 is left in it: without it, .014 to .03 of the p-values are below .01
-where the eigenvalues of V differ, as those of dependent rows do, and with it .002 to .014 (6 to 25 blocks, 1 to 20
-dimensions). No inflation is taken to be below 1.
+with F(freedom, nu freedom). The bias of tr V^2 is left in it, since it offsets that of a ratio where the eigenvalues
+of V differ, as those of dependent rows do: without it, too many p-values are small (`--only eigenvalues` of
+experiments/dependent_rows.py). No inflation is taken to be below 1.
 
 **Standard error of a mean.** With d_k the sum of the N_k values of part k, N their number, and the parts joined in
 pairs until there are b blocks::
@@ -126,7 +126,7 @@ _RISE = 1.5  # standard errors by which a longer block must exceed a shorter one
 # Blocks of an error: four times the memory, and at least six of them.
 _LEVELS_ABOVE, _FEWEST_OF_ERROR = 2, 6.0
 # Standard errors at which parts are dependent; s at which an error is undetermined; s at which the memory is unknown.
-DEPENDENT, GROWTH, NO_MEMORY, _LEVELS_OF_GROWTH = 2.0, 0.5, 0.65, 4
+DEPENDENT, GROWTH, _NO_MEMORY, _LEVELS_OF_GROWTH = 2.0, 0.5, 0.65, 4
 _MOST_BLOCKS = 1 << 22  # of weighted rows, whose weights may sum to any number
 FEWEST_LAGS = 4  # whose variance is informative about a cycle
 _LEVELS = 10  # block lengths of values: 1, 2, ..., 512
@@ -291,6 +291,30 @@ def growth(curve: Array, blocks: Array) -> Floats:
     R, B = curve[-_LEVELS_OF_GROWTH:], blocks[-_LEVELS_OF_GROWTH:]
     place = np.arange(len(B)) - np.average(np.arange(len(B)), weights=B)
     return np.asarray((B * place) @ np.log2(np.maximum(R, 1e-300)) / max(float(B @ place**2), 1e-300))
+
+
+def memory_level(curve: Array, blocks: Array) -> float:
+    """Return the level from which one blocking curve is flat, (4a); infinite if it rises up to the last level.
+
+    Parameters
+    ----------
+    curve, blocks : ndarray of shape (n_levels,), float64
+        As in :func:`flat_level`.
+
+    Returns
+    -------
+    float
+        Infinite if no later level can be compared and the growth s exceeds .65.
+
+    Examples
+    --------
+    >>> blocks = np.array([64.0, 32.0, 16.0, 8.0])
+    >>> memory_level(np.array([1.0, 3.0, 3.0, 3.0]), blocks), memory_level(np.array([1.0, 2.0, 4.0, 8.0]), blocks)
+    (1.0, inf)
+    """
+    level = float(flat_level(curve[:, None], blocks)[0])
+    last = np.count_nonzero(blocks >= 2 * _FEWEST_BLOCKS) - 1
+    return math.inf if 0.0 < level == last and growth(curve[:, None], blocks)[0] > _NO_MEMORY else level
 
 
 def extrapolation(s: Array, b: Array | float) -> Floats:
@@ -602,8 +626,7 @@ def blocked_length(sums: Floats, share: Floats, variance: float) -> tuple[float,
     length : float
         At least 1.
     level : float
-        Number of times that blocks are joined in pairs until they have the memory, (4a); infinite if R rises up to the
-        longest blocks, and its growth exceeds .65.
+        Number of times that blocks are joined in pairs until they have the memory, :func:`memory_level`.
     """
     ratio, blocks = [], []
     while len(sums) >= _FEWEST_BLOCKS and variance > 0.0:
@@ -612,14 +635,7 @@ def blocked_length(sums: Floats, share: Floats, variance: float) -> tuple[float,
         sums, share = join_pairs(sums), join_pairs(share)
     if not ratio:
         return 1.0, 0
-    curve, n_blocks = np.array(ratio)[:, None], np.array(blocks)
-    level = float(flat_level(curve, n_blocks)[0])
-    if (
-        0.0 < level == np.count_nonzero(n_blocks >= 2 * _FEWEST_BLOCKS) - 1
-        and growth(curve, n_blocks)[0] > NO_MEMORY
-    ):
-        level = math.inf
-    return max(1.0, *ratio), level
+    return max(1.0, *ratio), memory_level(np.array(ratio), np.array(blocks))
 
 
 @njit(strict=True)

@@ -43,7 +43,7 @@ from scipy.special import fdtrc
 from tamis._kernels import njit
 from tamis._shapes import Shapes, SizedState
 from tamis._validation import Array, Floats, Ints
-from tamis.dependence.autocorrelation import NO_MEMORY, SIGNIFICANT, count_ratios, flat_level, growth
+from tamis.dependence.autocorrelation import SIGNIFICANT, count_ratios, memory_level
 from tamis.summaries.batch import n_bytes
 
 # Lags of the label, about geometric, whose phases in cycles of 5 to 336 rows are as different as possible.
@@ -340,18 +340,13 @@ class LabelSeries(SizedState):
         return first + int(np.argmax(nearer[first:])) if first else 0
 
     def memory_length(self) -> float:
-        """Return the memory in rows: the smallest block length from which R is flat.
-
-        Infinite if none is: if R rises up to the longest blocks, and its growth s exceeds .65.
-        """
+        """Return the memory in rows: the smallest block length from which R is flat; infinite if none is."""
         ratio = self._read()[0]
         if not len(ratio):
             return 1.0
         blocks = self._blocks[_LOWEST : _LOWEST + len(ratio)].astype(np.float64)
-        flat = int(flat_level(ratio[:, None], blocks)[0])
-        if flat == len(ratio) - 1 and growth(ratio[:, None], blocks)[0] > NO_MEMORY:
-            return math.inf
-        return float(_N_ROWS[_LOWEST + flat])
+        level = memory_level(ratio, blocks)
+        return float(_N_ROWS[_LOWEST + int(level)]) if math.isfinite(level) else level
 
     def correlation_length(self) -> float:
         """Return the correlation length in rows: the largest R_c of any class and level, at least 1."""
